@@ -1,7 +1,7 @@
-//! Upstream's controller manager and scheduler on our server, and nodes that are only told of.
+//! Cluster: upstream's controller manager and scheduler on our server, with nodes that exist only as objects.
 //!
-//! Nobody runs containers here. What a kubelet would report is written by `keep_house`: pods that were
-//! given a node start (or end at once, if their label `ends` says so), and pods that are to go are gone.
+//! No containers run here. `keep_house` writes what a kubelet would report: pods that were assigned to a node
+//! start (or end at once, if their label `ends` says so), and terminating pods are removed.
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -84,7 +84,7 @@ impl Plane {
     async fn start(controllers: &Path, scheduler: &Path) -> Result<Plane> {
         let server = RunningServer::start(options()).await;
         let mut processes = Processes::default();
-        // Nobody sends the heartbeats of nodes.
+        // Nodes send no heartbeats.
         let patient = String::from("--node-monitor-grace-period=30m");
         let signs = |flag: &str, file: &str| format!("--{flag}={}", server.data_dir().join(file).display());
         let own = vec![
@@ -105,7 +105,8 @@ impl Plane {
     }
 }
 
-/// The controllers do what the server does by itself otherwise; every pod has an account.
+/// Options that leave to the controllers what the server otherwise does itself; every pod has a service
+/// account.
 fn options() -> Options {
     let options = Options::default().with_service_accounts();
     options
@@ -145,7 +146,7 @@ fn run(plane: Weak<Plane>) {
     runtime.expect("a runtime").block_on(keep_house(plane));
 }
 
-/// Does what kubelets do, until the cluster is gone.
+/// Does the work of kubelets until the cluster is dropped.
 async fn keep_house(plane: Weak<Plane>) {
     let Some(client) = plane.upgrade().map(|it| it.server.client()) else { return };
     let clock = Clock::real();

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 pub const ONE: &str = "a2VlbHNvbi10ZXN0LWtleS1vZi0zMi1ieXRlcy1hYmM=";
 /// Another one.
 pub const TWO: &str = "YWJjLXNldHliLTIzLWZvLXlrZS10c2V0LW5vc2xlZWs=";
-/// Nothing is encrypted.
+/// No encryption.
 pub const IDENTITY: &str = "identity: {}";
 
 /// A provider with keys, by name and secret: the first writes.

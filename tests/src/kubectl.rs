@@ -20,10 +20,10 @@ pub struct Kubectl {
     place: Place,
 }
 
-/// What a command said.
+/// The output of a command.
 #[derive(Debug)]
 pub struct Said {
-    /// Whether it ended with 0.
+    /// Whether its exit code was 0.
     pub success: bool,
     /// Its standard output.
     pub stdout: String,
@@ -45,7 +45,7 @@ impl Kubectl {
         Some(Kubectl { program, place })
     }
 
-    /// Where it works.
+    /// The namespace and server that it uses.
     pub fn place(&self) -> &Place {
         &self.place
     }
@@ -57,7 +57,7 @@ impl Kubectl {
         path.display().to_string()
     }
 
-    /// Runs a command, its arguments separated by spaces, and gives everything it said.
+    /// Runs a command, its arguments separated by spaces, and returns all its output.
     pub async fn run(&self, arguments: &str) -> Said {
         finish(&mut self.command(arguments), arguments).await
     }
@@ -69,7 +69,7 @@ impl Kubectl {
         said.stdout
     }
 
-    /// Runs a command that must fail, and gives what it complains about.
+    /// Runs a command that must fail, and returns its error output.
     pub async fn fails(&self, arguments: &str) -> String {
         let said = self.run(arguments).await;
         assert!(!said.success, "kubectl {arguments}: {said:?}");
@@ -90,7 +90,7 @@ impl Kubectl {
         finish(self.command(arguments).env("KUBE_EDITOR", format!("sh {editor}")), arguments).await
     }
 
-    /// Starts a command that does not end by itself.
+    /// Starts a command that runs until it is stopped.
     pub fn start(&self, arguments: &str) -> Running {
         let mut command = self.command(arguments);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("kubectl runs");

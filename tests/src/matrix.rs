@@ -1,4 +1,5 @@
-//! Matrices: who may do what, as upstream decides it, and why. One row for each subject, one letter for each request.
+//! Authorization matrices: upstream's decisions and reasons. One row for each subject, one letter for each
+//! request.
 //!
 //! ```yaml
 //! about: what is tried
@@ -6,8 +7,8 @@
 //! with: [rules]                                    # objects, policies and webhook of that file, too
 //! objects: [{kind: ClusterRole, …}]                # beside the roles of every cluster
 //! policies: [{user: jane}, …]                      # the lines of a policy file, for ABAC
-//! webhook: [{user: jane, say: deny}, …]            # what is answered to whom; the first that fits
-//! review: v1                                       # how the webhook is asked; else as upstream does by itself
+//! webhook: [{user: jane, say: deny}, …]            # the webhook's answers; the first matching row counts
+//! review: v1                                       # the version of reviews; else upstream's default
 //! on_failure: Deny                                 # with an AuthorizationConfiguration and not with flags
 //! requests:
 //! - get deployments.apps/scale in:web name:front   # verb, resource[.group][/subresource], namespace, name
@@ -16,7 +17,7 @@
 //! subjects:
 //! - {user: jane, groups: [dev]}
 //! answers:
-//! - "y-"                                           # jane: y is yes, - nobody says anything, n is a refusal
+//! - "y-"                                           # jane: y is allow, - is no opinion, n is deny
 //! reasons: ["", "No policy matched."]
 //! why:
 //! - "0 1"                                          # jane: the reason of each answer; 3x0 is 0 0 0, 1|2 is either
@@ -43,13 +44,13 @@ pub use hook::Hook;
 pub use question::{Request, Who};
 pub use stage::Stage;
 
-/// One file.
+/// One matrix file.
 pub struct Matrix {
     path: PathBuf,
     text: String,
-    /// As of `--authorization-mode`.
+    /// The value of `--authorization-mode`.
     pub modes: String,
-    /// In the form of the API.
+    /// Objects in the form of the API.
     objects: Vec<Value>,
     policies: Vec<Value>,
     webhook: Vec<Value>,
@@ -60,19 +61,20 @@ pub struct Matrix {
     answers: Table,
 }
 
-/// How often a server is asked the same.
+/// How often a server gets the same request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Once.
     Once,
-    /// As often as it takes to hear all reasons, where it could name several: upstream looks at bindings in no order.
+    /// Until all possible reasons were seen, where there may be several: upstream evaluates bindings in no
+    /// particular order.
     Often,
 }
 
 const OFTEN: usize = 20;
 
 impl Matrix {
-    /// All files.
+    /// All matrix files.
     pub fn all() -> Result<Vec<Matrix>> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/authz/testdata/matrix");
         let mut paths = Vec::new();
@@ -119,12 +121,12 @@ impl Matrix {
         self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// How many answers there are.
+    /// The number of answers.
     pub fn cells(&self) -> usize {
         self.subjects.len() * self.requests.len()
     }
 
-    /// What our authorizers answer, without a server around them.
+    /// The decisions of our authorizers, without a server around them.
     pub async fn decided_by_us(&self, stage: &Stage) -> Result<Vec<Vec<Cell>>> {
         let authorizer = ours::authorizer(self, stage)?;
         let mut rows = Vec::new();
@@ -138,7 +140,7 @@ impl Matrix {
         Ok(rows)
     }
 
-    /// What a server answers that was started with the flags of `stage`, after it got the objects.
+    /// The decisions of a server that was started with the flags of `stage`, after it got the objects.
     pub async fn answered_by(&self, client: &Client, stage: &Stage, asked: Asked) -> Result<Vec<Vec<Cell>>> {
         stage::prepare(self, client).await?;
         let mut rows = Vec::new();
@@ -159,8 +161,8 @@ impl Matrix {
         Ok(rows)
     }
 
-    /// Writes down what was answered. A binding that allows a request to somebody allows it to all whom it names, whether
-    /// upstream happened to name it or another.
+    /// Records the answers. A binding that allows a request for one subject allows it for all its subjects,
+    /// whether upstream happened to name this binding or another.
     pub fn record(&self, mut answers: Vec<Vec<Cell>>) -> Result<()> {
         for column in 0..self.requests.len() {
             let mut heard = Cell::default();
@@ -174,7 +176,7 @@ impl Matrix {
         fs::write(&self.path, format!("{head}\n{}", cells::written(&answers, &names))).context("the matrix")
     }
 
-    /// Where our answers are not those of the file, in words.
+    /// The differences between our answers and those of the file, in words.
     pub fn differences(&self, answers: &[Vec<Cell>]) -> Vec<String> {
         self.compared(answers, Cell::covers)
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// A server, an administrator's client and a namespace.
 pub struct Place {
-    /// The server, alive as long as somebody has a place on it.
+    /// The server; it runs as long as one of its places exists.
     pub server: Arc<RunningServer>,
     /// The administrator over HTTP/1.1.
     pub client: Client,

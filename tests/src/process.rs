@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 pub struct Processes(Vec<Child>);
 
 impl Processes {
-    /// Starts one; what it says goes to the file `log`.
+    /// Starts a process; its output goes to the file `log`.
     pub fn spawn(&mut self, program: &Path, arguments: &[String], log: &Path) -> Result<()> {
         let log = File::create(log)?;
         let child = Command::new(program)
@@ -25,12 +25,12 @@ impl Processes {
         Ok(())
     }
 
-    /// The id of the one that was started first.
+    /// The id of the process that was started first.
     pub fn first(&self) -> Option<u32> {
         self.0.first().map(Child::id)
     }
 
-    /// How the first ended that has ended.
+    /// The exit status of the first process that has ended.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         for process in &mut self.0 {
             if let Some(status) = process.try_wait()? {

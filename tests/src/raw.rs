@@ -6,10 +6,10 @@ use keelson_testkit::{Connector, Credentials, Protocol, RunningServer};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-/// Who says nothing for so long says nothing more.
+/// A response is taken as complete after this time without data.
 const SILENCE: Duration = Duration::from_millis(700);
 
-/// A connection on which nothing was said yet.
+/// A new connection on which nothing was sent yet.
 pub async fn connect(
     server: &RunningServer,
     credentials: &Credentials,
@@ -18,7 +18,7 @@ pub async fn connect(
     connector.tls().await.expect("a connection")
 }
 
-/// Says something, and listens until the other side hangs up or nothing comes for a while.
+/// Sends bytes, and reads until the other side closes the connection or sends nothing for a while.
 pub async fn say(server: &RunningServer, credentials: &Credentials, bytes: &[u8]) -> String {
     let mut stream = connect(server, credentials).await;
     exchange(&mut stream, bytes, SILENCE).await
@@ -30,7 +30,7 @@ pub async fn exchange(
     bytes: &[u8],
     silence: Duration,
 ) -> String {
-    // Who refuses early does not read to the end; what it said still counts.
+    // A server that rejects early does not read to the end; its response still counts.
     let _ = stream.write_all(bytes).await;
     let mut said = Vec::new();
     let mut buffer = [0; 4096];
@@ -43,7 +43,7 @@ pub async fn exchange(
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// The status codes in what was said. A body need not end with a line.
+/// The status codes in a response. A body need not end with a line break.
 pub fn codes(said: &str) -> Vec<&str> {
     said.split("HTTP/1.1 ").skip(1).filter_map(|rest| rest.get(..3)).collect()
 }

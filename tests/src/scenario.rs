@@ -9,17 +9,18 @@
 //! - {ask: "GET /apis", status: 200, compare: [], because: we serve fewer groups}
 //! ```
 //!
-//! `$NS` is a namespace that is made for the scenario; `save` gives parts of an answer names, with which later steps
-//! ask. `body` is JSON, `text` any text; `headers` are added. `status` is what both must answer. The whole bodies are
-//! compared, without what differs from server to server, unless `compare` names the parts (JSON pointers); an empty
-//! list needs a `because`. A body that is not JSON is compared as text. With `watch` the body is the list of the first
-//! events, so many; `the end` comes last if there are no more. Warnings are compared in any order. `ours` is the status
-//! that we answer where we differ, and needs a `because` as well; then bodies are not compared.
+//! `$NS` is a namespace that is created for the scenario; `save` names parts of a response for later steps.
+//! `body` is JSON, `text` any text; `headers` are added. `status` is the expected status of both servers. The
+//! whole bodies are compared, without the parts that differ from server to server, unless `compare` names the
+//! parts (JSON pointers); an empty list needs a `because`. A body that is not JSON is compared as text. With
+//! `watch` the body is the list of the first events, up to that number; `the end` comes last if there are no
+//! more. Warnings are compared in any order. `ours` is our status where we differ, and needs a `because` as
+//! well; then bodies are not compared.
 //!
-//! Both servers learn of roles, classes, limits and what else they decide by from watches, a moment after they are
-//! written. In scenarios about such decisions each step is first sent as a dry run, until it has the status that the
-//! file says and the parts that `until` names have their values: `until: {/spec/priority: 7}`. Then it is sent once, and
-//! that answer is compared.
+//! Both servers see roles, classes, limits and other inputs of their decisions through watches, a moment
+//! after they are written. In scenarios about such decisions each step is first sent as a dry run, until it
+//! has the status of the file and the parts that `until` names have their values, such as
+//! `until: {/spec/priority: 7}`. Then it is sent once, and that response is compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,7 +36,7 @@ use keelson_stdx::clock::Clock;
 use keelson_testkit::{Answer, Call, Client, fixture};
 use serde_json::Value;
 
-/// How long a server may take to learn of what was just written, on a busy machine.
+/// The time limit for a server to see a new object, on a busy machine.
 const LEARNS_WITHIN: Duration = Duration::from_secs(20);
 
 /// The scenarios about decisions that depend on what servers learn of a moment later.
@@ -45,7 +46,7 @@ const FOLLOWING: [&str; 5] = ["admission", "customresources/", "nodes/", "permis
 pub struct Scenario {
     /// `writes/conflict`
     pub name: String,
-    /// Its questions, in order.
+    /// The requests, in order.
     pub steps: Vec<Step>,
 }
 
@@ -53,33 +54,33 @@ pub struct Scenario {
 pub struct Step {
     /// `GET /api/v1`
     pub ask: String,
-    /// What both answer.
+    /// The expected status of both servers.
     pub status: u16,
-    /// What we answer instead, for a known difference.
+    /// Our status, for a known difference.
     pub ours: Option<u16>,
     /// Parts of the body; `None` is all of it.
     pub compare: Option<Vec<String>>,
     headers: BTreeMap<String, String>,
     body: Option<String>,
-    /// How many events are waited for.
+    /// The number of events to wait for.
     watch: Option<usize>,
     /// The parts of a dry run's answer that show that the server knows what this step depends on.
     until: BTreeMap<String, Value>,
-    /// What later steps call a part of the answer, and where it is.
+    /// The names that later steps use for parts of the response, and the parts.
     save: BTreeMap<String, String>,
 }
 
-/// What later steps may ask with: `$NS`, and what was saved.
+/// The variables of later steps: `$NS`, and what was saved.
 type Names = BTreeMap<String, String>;
 
-/// What is compared of an answer.
+/// The compared parts of a response.
 #[derive(Debug, PartialEq)]
 pub struct Seen {
     /// The status code.
     pub status: u16,
     /// The media type.
     pub media_type: String,
-    /// What the server warns of, sorted.
+    /// The warnings, sorted.
     pub warnings: Vec<String>,
     /// The body, or the parts that are compared.
     pub body: Value,
@@ -99,7 +100,7 @@ impl Scenario {
         files.iter().map(|path| load(&root, path)).collect()
     }
 
-    /// Runs the dialogue in a namespace of its own, and gives what each step saw.
+    /// Runs the scenario in its own namespace, and returns what each step saw.
     pub async fn run(&self, client: &Client) -> Result<Vec<Seen>> {
         let namespace = format!("scenario-{}", self.name.replace(['/', '_'], "-"));
         client.post("/api/v1/namespaces", &fixture::namespace(&namespace)).await.expect(201);
@@ -116,7 +117,7 @@ impl Scenario {
     }
 }
 
-/// How long the next event of a watch may take before there is none.
+/// How long the next event of a watch may take.
 const NEXT_EVENT: Duration = Duration::from_secs(10);
 
 impl Step {
@@ -185,7 +186,7 @@ impl Step {
     }
 }
 
-/// With names instead of `$NS`; the longest first, so that none is taken for the beginning of another.
+/// Replaces `$NS` and other variables; the longest first, so that a prefix of a name is not replaced.
 fn filled(text: &str, names: &Names) -> String {
     let mut pairs: Vec<_> = names.iter().collect();
     pairs.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
@@ -199,7 +200,7 @@ fn whole(answer: &Answer) -> Seen {
 }
 
 impl Seen {
-    /// What comes before the body.
+    /// The parts before the body.
     fn of(status: StatusCode, headers: &HeaderMap) -> Seen {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         // What only we say.
@@ -280,7 +281,7 @@ fn normalized(mut value: Value, names: &Names) -> Value {
     value
 }
 
-/// A signed token is what it claims; times count from its beginning.
+/// A signed token is replaced by its claims; times are relative to `iat`.
 fn token(text: String, names: &Names) -> Value {
     let payload = text.split('.').nth(1).and_then(|it| URL_SAFE_NO_PAD.decode(it).ok());
     let claims = payload.and_then(|it| serde_json::from_slice::<Value>(&it).ok());
@@ -297,7 +298,7 @@ fn token(text: String, names: &Names) -> Value {
     normalized(claims, names)
 }
 
-/// What was saved has its name, and revisions are like any other.
+/// Replaces saved values by their names, and revisions by a constant.
 fn message(mut text: String, names: &Names) -> String {
     // Whole objects are repeated, with all that differs.
     if let (Some(start), Some(end)) = (text.find("Invalid value: \"{"), text.rfind("\": "))
@@ -320,12 +321,12 @@ fn message(mut text: String, names: &Names) -> String {
     saved.fold(text, |text, (name, value)| text.replace(value.as_str(), &format!("${name}")))
 }
 
-/// Upstream names those with whom an apply conflicts in any order.
+/// Whether these are apply conflicts, which upstream lists in any order.
 fn are_conflicts(causes: &[Value]) -> bool {
     causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict")
 }
 
-/// The order of managers is that of the times at which they wrote, as far as seconds go.
+/// Sorts field managers, whose order depends on the seconds at which they wrote.
 fn managers(entries: Vec<Value>, names: &Names) -> Value {
     let mut entries: Vec<Value> = entries.into_iter().map(|entry| normalized(entry, names)).collect();
     entries.sort_by_key(Value::to_string);

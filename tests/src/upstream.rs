@@ -25,7 +25,7 @@ pub const EVERYTHING: [&str; 6] = [
     "--feature-gates=StorageVersionMigrator=true,GenericWorkload=true,ClusterTrustBundle=true,PodCertificateRequest=true",
 ];
 
-/// A server that ends when this is dropped, and its etcd if nobody else brought one.
+/// An upstream server that stops when this is dropped, with its own etcd unless the caller has one.
 pub struct Upstream {
     client: Client,
     anonymous: Client,
@@ -38,7 +38,7 @@ pub struct Upstream {
     _folder: TempDir,
 }
 
-/// Whether pods need service accounts, which nobody makes.
+/// Whether pods need service accounts, which no controller creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accounts {
     /// No.
@@ -71,7 +71,7 @@ impl Upstream {
         Upstream::start(test, &etcd.endpoint(), &flags).await
     }
 
-    /// Starts the server on an etcd that runs already with its own defaults, for who measures it.
+    /// Starts the server with its own defaults on a running etcd, for measurements.
     pub async fn plain(etcd: &Etcd, flags: &[String]) -> Result<Upstream> {
         let server = Tool::KubeApiserver.path().context("there is no kube-apiserver")?;
         // It does not start without an issuer and a range.
@@ -80,7 +80,7 @@ impl Upstream {
         Upstream::try_start(&server, &etcd.endpoint(), &flags).await
     }
 
-    /// Its administrator's credentials.
+    /// The administrator's credentials.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
     }
@@ -90,12 +90,12 @@ impl Upstream {
         &self.url
     }
 
-    /// Its process.
+    /// The process id.
     pub fn pid(&self) -> Option<u32> {
         self.processes.first()
     }
 
-    /// Starts the server where there is no etcd, and gives what it says when it gives up.
+    /// Starts the server without an etcd, and returns its output when it gives up.
     pub async fn without_etcd(endpoint: &str, test: &str) -> Option<String> {
         let server = Tool::KubeApiserver.path_for(test)?;
         match Upstream::try_start(&server, endpoint, &EVERYTHING.map(String::from)).await {
@@ -104,22 +104,22 @@ impl Upstream {
         }
     }
 
-    /// Its administrator.
+    /// The administrator's client.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Its administrator, byte by byte.
+    /// The administrator's connector, for raw bytes.
     pub fn connector(&self) -> &Connector {
         &self.connector
     }
 
-    /// Somebody without a certificate.
+    /// A client without a certificate.
     pub fn anonymous(&self) -> &Client {
         &self.anonymous
     }
 
-    /// Where its etcd answers: `127.0.0.1:port`.
+    /// The address of its etcd: `127.0.0.1:port`.
     pub fn etcd(&self) -> &str {
         self.endpoint.trim_start_matches("http://")
     }
@@ -184,7 +184,7 @@ impl Upstream {
     }
 }
 
-/// What the server needs on disk.
+/// The files of the server.
 struct Files {
     folder: PathBuf,
     credentials: Credentials,

@@ -1,4 +1,4 @@
-//! Golden data of validation: objects, changes and what is wrong with them, the same for us and for upstream.
+//! Golden data of validation: objects, changes and their errors, the same for us and for upstream.
 //!
 //! ```yaml
 //! about: names of containers
@@ -9,14 +9,14 @@
 //!   errors: ['spec.containers[0].name: Required value']
 //! - name: a phase is known
 //!   given: [{part: status, set: {status.phase: Running}}]   # done to the created object, for real
-//!   update: {status.phase: Nope}                  # and then this, to be judged
+//!   update: {status.phase: Nope}                  # and then this, to be validated
 //!   part: status
 //!   errors: […]                                   # `field: message` of the causes, in order; none: it is accepted
 //!   code: 403                                     # where it is not 422; then `errors` has the message
 //!   warnings: […]                                 # of the headers
 //! ```
 //!
-//! An expectation that ends in `…` speaks only of what is before that.
+//! An expectation that ends in `…` is only a prefix.
 
 mod ask;
 mod case;
@@ -36,7 +36,7 @@ pub use case::{Case, Outcome};
 pub struct File {
     /// `pod/containers`
     pub name: String,
-    /// What is tried.
+    /// The cases.
     pub cases: Vec<Case>,
     about: String,
     object: Map,
@@ -44,7 +44,7 @@ pub struct File {
 }
 
 impl File {
-    /// The files whose names begin with `filter`, in the order of their names.
+    /// The files whose names begin with `filter`, sorted by name.
     pub fn all(filter: &str) -> Result<Vec<File>> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/apis/testdata/validation");
         let mut files = Vec::new();
@@ -61,7 +61,7 @@ impl File {
         Ok(files)
     }
 
-    /// What a server says to each case.
+    /// The outcome of each case on a server.
     pub async fn ask(&self, client: &Client) -> Result<Vec<Outcome>> {
         ask::file(self, client).await.with_context(|| self.name.clone())
     }
@@ -71,7 +71,7 @@ impl File {
         ask::create(&self.object, client, namespace).await.with_context(|| self.name.clone())
     }
 
-    /// Writes down what was said.
+    /// Records the outcomes.
     pub fn record(&self, outcomes: &[Outcome]) -> Result<()> {
         let text = record::text(self, outcomes);
         fs::write(&self.path, text).with_context(|| format!("cannot write {}", self.path.display()))

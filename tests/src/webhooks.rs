@@ -11,21 +11,21 @@ use keelson_stdx::clock::Clock;
 use keelson_testkit::{Answer, Asked, Callee, Client, fixture};
 use serde_json::{Value, json};
 
-/// The namespace in which webhooks are asked.
+/// The namespace in which webhooks are called.
 pub const NAMESPACE: &str = "hooked";
 /// Its config maps.
 pub const MAPS: &str = "/api/v1/namespaces/hooked/configmaps";
-/// Where webhooks are configured.
+/// The path of the webhook configurations.
 pub const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// The namespace of the probes that show which configurations are in effect.
 const PROBED: &str = "probed";
-/// What the names of the probes' webhooks end with.
+/// The suffix of the names of the probes' webhooks.
 const PROBE: &str = ".probe.example.com";
-/// How long a server may take to learn of a configuration on a busy machine.
+/// The time limit for a server to see a configuration on a busy machine.
 const LEARNS_WITHIN: Duration = Duration::from_secs(30);
 
-/// A webhook whose answer depends on the path it is asked at.
+/// A webhook whose answer depends on the request path.
 pub fn webhook(asked: &Asked) -> (u16, String) {
     let review: Value = serde_json::from_str(&asked.body).unwrap_or_default();
     let request = &review["request"];
@@ -68,7 +68,7 @@ pub fn webhook(asked: &Asked) -> (u16, String) {
             "status": {"code": 418, "reason": "Teapot", "message": "no coffee here"},
         })),
         "/judge" => answer(json!({"uid": uid, "allowed": true, "warnings": ["seen"]})),
-        // Says what the object wants to hear, word for word.
+        // Returns the warnings that the object contains, word for word.
         "/warn" | "/warn-again" => {
             let said = request["object"]["data"]["said"].as_str().unwrap_or("[]");
             let response = format!(r#"{{"uid":{uid},"allowed":true,"warnings":{said}}}"#);
@@ -93,11 +93,11 @@ pub fn webhook(asked: &Asked) -> (u16, String) {
 
 /// A server, and the webhook it asks.
 pub struct Side {
-    /// Its administrator.
+    /// The administrator's client.
     pub client: Client,
     /// The webhook.
     pub callee: Callee,
-    /// Whether the server learns of configurations some time after they are written.
+    /// Whether the server sees configurations some time after they are written.
     is_late: bool,
     probes: AtomicUsize,
 }
@@ -131,9 +131,9 @@ impl Side {
 
     /// Waits until all configurations that were written before are in effect.
     ///
-    /// A server learns of them from one watch per kind, in the order of the writes. So one more is written for each kind,
-    /// which refuses one object only; when that object is refused, all earlier ones are known. The webhook of that
-    /// configuration is a service that does not exist: nobody is called.
+    /// A server sees them through one watch per kind, in the order of the writes. So one more is written for
+    /// each kind, which rejects one object only; when that object is rejected, all earlier ones are in
+    /// effect. The webhook of that configuration is a service that does not exist: no webhook is called.
     pub async fn settle(&self) {
         if !self.is_late {
             return;
@@ -264,7 +264,7 @@ impl Side {
         text.replace(self.callee.url("").trim_start_matches("https://"), "WEBHOOK")
     }
 
-    /// What the webhook was asked, without what differs from server to server.
+    /// The requests to the webhook, without the parts that differ from server to server.
     pub fn questions(&self) -> Vec<String> {
         let asked = self.callee.asked().into_iter();
         asked
@@ -315,7 +315,7 @@ pub fn without_time(text: &str) -> &str {
     taken.filter(|(_, seconds)| is_time(seconds)).map_or(text, |(words, _)| words)
 }
 
-/// Every question and every object has a number of its own, and messages repeat it.
+/// Replaces UUIDs: every review and every object has its own, and messages repeat it.
 fn without_uuids(text: &str) -> String {
     let is_uuid = |it: &[u8]| {
         it.iter().enumerate().all(|(at, byte)| match at {
@@ -333,7 +333,7 @@ fn without_uuids(text: &str) -> String {
     shown
 }
 
-/// A question without what differs for a reason that docs/parity.md tells.
+/// A review without the differences that docs/parity.md explains.
 fn comparable(review: Value) -> Value {
     let mut review = normalized(review);
     let request = &mut review["request"];
@@ -372,7 +372,7 @@ pub fn normalized(mut value: Value) -> Value {
     ];
     match &mut value {
         Value::Object(map) => {
-            // Who asks has a certificate of its own on each server.
+            // The user has a different certificate on each server.
             map.remove("extra");
             for (key, value) in map.iter_mut() {
                 let is_own = OWN.contains(&key.as_str());

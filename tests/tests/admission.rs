@@ -1,5 +1,5 @@
-//! Who is asked before something is done: what two webhooks that hear of everything are asked by us and by upstream,
-//! and what becomes of mutations that spoil what is not theirs.
+//! Admission of all operations: two webhooks that match everything get the same requests from us and from
+//! upstream. Also tests of mutations that damage fields which webhooks must not change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,7 +28,7 @@ fn twins() -> Value {
     json!([owner, owner])
 }
 
-/// What `/change` does to objects of these names.
+/// The patch of `/change` for objects of these names.
 fn change(name: &str) -> Option<Value> {
     let managers =
         |value: Value| Some(json!([{"op": "add", "path": "/metadata/managedFields", "value": value}]));
@@ -83,8 +83,8 @@ async fn side(client: &Client) -> Side {
     side
 }
 
-/// What was asked since the question `from` about deeds of the test. A write that loses a race is judged again, and
-/// upstream loses against itself when its cache is late: the last question of each webhook counts.
+/// The reviews since `from` that are about actions of the test. A write that loses a race is reviewed again,
+/// and upstream loses against itself when its cache is late: only the last review of each webhook counts.
 fn questions(side: &Side, from: usize) -> Vec<String> {
     let mut last = BTreeMap::new();
     for asked in &side.callee.asked()[from..] {
@@ -97,7 +97,7 @@ fn questions(side: &Side, from: usize) -> Vec<String> {
     last.into_iter().map(|(path, request)| format!("{path} {request}")).collect()
 }
 
-/// A question without what is known to differ.
+/// A review without known differences.
 fn comparable(request: Value) -> Value {
     let mut request = normalized(request);
     let mut forgotten = vec!["/userInfo"];
@@ -133,11 +133,11 @@ fn nameless(text: &str) -> String {
     })
 }
 
-/// What is compared of an answer.
+/// The parts of a response that are compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Of {
     Everything,
-    /// Upstream goes on, and fails elsewhere.
+    /// Only the reviews: upstream goes on, and fails elsewhere.
     Questions,
 }
 
@@ -205,7 +205,7 @@ fn objects() -> Vec<Step> {
     ]
 }
 
-/// What stands below objects.
+/// Subresources.
 fn parts() -> Vec<Step> {
     let container = json!([{"name": "c", "image": "i"}]);
     let deployment = json!({
@@ -252,7 +252,7 @@ fn parts() -> Vec<Step> {
     ]
 }
 
-/// Streams: who may open them is asked before anybody looks whether there is an object.
+/// Streams: admission is asked before the existence of the object is checked.
 fn streams() -> Vec<Step> {
     let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}], "type": "ClusterIP", "clusterIP": "None"}});
     vec![
@@ -362,7 +362,7 @@ async fn series(client: &Client) -> BTreeSet<String> {
     lines.filter_map(|it| it.rsplit_once(' ')).map(|(series, _)| sorted_labels(series)).collect()
 }
 
-/// Nobody is let in before the objects are loaded that plugins look at.
+/// No write is admitted before the objects that plugins read are loaded.
 #[tokio::test]
 async fn the_first_write_after_a_start_is_judged() {
     let mut server = RunningServer::start(Options::default()).await;
@@ -387,7 +387,7 @@ async fn the_first_write_after_a_start_is_judged() {
     }
 }
 
-/// A proxy on a Unix socket that opens tunnels to wherever it is asked to, and remembers where that was.
+/// A proxy on a Unix socket that opens tunnels to any address, and records the addresses.
 fn proxy(path: &Path, asked: Arc<Mutex<Vec<String>>>) -> Tasks {
     let listener = UnixListener::bind(path).expect("a socket");
     let tasks = Tasks::new();

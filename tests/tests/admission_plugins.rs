@@ -1,5 +1,5 @@
-//! Admission plugins: the list and the defaults of upstream, and the same dialogue with us and with upstream while
-//! every plugin is on that is off by itself.
+//! Admission plugins: upstream's list and defaults, and the same dialogue with us and with upstream while
+//! every plugin is enabled that is off by default.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use keelson_testkit::{Answer, Asked, Callee, Client, Etcd, Options, RunningServe
 use keelson_tests::upstream::{EVERYTHING, Upstream};
 use serde_json::{Value, json};
 
-/// How long a server may take to learn of a role, a node or a group of pods on a busy machine.
+/// The time limit for a server to see a role, a node or a PodGroup on a busy machine.
 const LEARNS_WITHIN: Duration = Duration::from_secs(30);
 
 /// Policies wait for the language in which they are written.
@@ -30,7 +30,7 @@ fn listed(text: &str, (before, after): (&str, &str)) -> Vec<String> {
     list.split(", ").map(str::to_owned).collect()
 }
 
-/// Needs upstream's server, which is asked for its help only.
+/// Needs upstream's server, but only for its help text.
 #[test]
 fn our_plugins_are_upstreams() {
     let Some(upstream) = Tool::KubeApiserver.path_for("our_plugins_are_upstreams") else { return };
@@ -40,7 +40,7 @@ fn our_plugins_are_upstreams() {
     assert!(all.len() > 40 && defaults.len() > 20, "upstream's help is read: {all:?} {defaults:?}");
     let mut ours: Vec<&str> = names().collect();
     let on: Vec<&str> = Selection::default().names().collect();
-    // What is on by itself is listed in the order in which it is asked.
+    // Default plugins are listed in the order in which they run.
     assert_eq!(on, defaults);
     ours.sort_unstable();
     assert_eq!(ours, all);
@@ -48,7 +48,7 @@ fn our_plugins_are_upstreams() {
     assert_eq!(all.missing().collect::<Vec<_>>(), NOT_EVALUATED);
 }
 
-/// Says of images what their names say.
+/// Decides about images by their names.
 fn images(asked: &Asked) -> (u16, String) {
     let review: Value = serde_json::from_str(&asked.body).unwrap_or_default();
     let image = review["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
@@ -76,7 +76,7 @@ const PLUGINS: &str = "AlwaysAdmit,AlwaysPullImages,DenyServiceExternalIPs,Event
     ExtendedResourceToleration,ImagePolicyWebhook,LimitPodHardAntiAffinityTopology,NamespaceAutoProvision,\
     NamespaceExists,OwnerReferencesPermissionEnforcement,PodNodeSelector,PodTolerationRestriction,NodeRestriction";
 
-/// One of the two servers, and whom it asks about images.
+/// One of the two servers, and its image policy webhook.
 struct Side {
     client: Client,
     callee: Callee,
@@ -87,7 +87,7 @@ impl Side {
         Callee::open(images).await.expect("somebody to ask")
     }
 
-    /// The flags that switch the plugins on and tell them what to do.
+    /// The flags that enable and configure the plugins.
     fn flags(callee: &Callee, folder: &Path) -> Vec<String> {
         let file = |name: &str, text: &str| {
             let path = folder.join(name);
@@ -132,7 +132,7 @@ impl Side {
         ]
     }
 
-    /// What differs from server to server is not compared.
+    /// Leaves out the parts that differ from server to server.
     fn shown(&self, step: &Step, answer: &Answer) -> String {
         let body = normalized(answer.json());
         let text = format!(
@@ -216,12 +216,12 @@ fn normalized(mut value: Value) -> Value {
 
 /// Something to ask of both servers.
 struct Step {
-    /// Nobody is the administrator.
+    /// Empty means the administrator.
     user: &'static str,
     method: &'static str,
     path: String,
     body: Value,
-    /// It is asked until the answer has this status, and no answer is compared.
+    /// The request is repeated until the response has this status, and no response is compared.
     until: Option<u16>,
 }
 
@@ -242,7 +242,7 @@ impl Step {
         Step { user, ..self }
     }
 
-    /// Waits until servers know of something that makes this answer different. It must change nothing.
+    /// Waits until the servers know of something that changes this response. The request must change nothing.
     fn until(self, status: u16) -> Step {
         Step { until: Some(status), ..self }
     }
@@ -612,7 +612,7 @@ fn steps() -> Vec<Step> {
     parts.into_iter().flatten().collect()
 }
 
-/// What is asked when nothing else cares for namespaces, and nobody answers about images.
+/// Requests while no other plugin checks namespaces, and the image policy webhook does not answer.
 fn lonely() -> Vec<Step> {
     let map = json!({"metadata": {"name": "a"}});
     let maps = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps");
@@ -629,7 +629,7 @@ fn lonely() -> Vec<Step> {
     ]
 }
 
-/// What is asked of a server that denies everything.
+/// Requests to a server that denies everything.
 fn denied() -> Vec<Step> {
     let map = json!({"metadata": {"name": "d"}});
     let maps = "/api/v1/namespaces/default/configmaps";
@@ -650,7 +650,8 @@ fn denied() -> Vec<Step> {
     ]
 }
 
-/// Both servers with the same flags, asked the same; what they answer and whom they ask must be the same.
+/// Starts both servers with the same flags and sends the same requests; responses and webhook calls must be
+/// the same.
 async fn compare(
     etcd: &Etcd,
     test: &str,

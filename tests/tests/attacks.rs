@@ -1,5 +1,5 @@
-//! What was done to API servers before: one test for each kind of attack that touches this code. The numbers are those
-//! under which upstream's were published.
+//! Attacks on API servers: one test for each kind of known attack that concerns this code, with upstream's
+//! CVE numbers.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
-/// What must never be read by who has no right to.
+/// A value that must never be readable without permission.
 const CANARY: &str = "c4n4ry-in-the-mine";
 
 fn client(server: &RunningServer, user: &str, groups: &[&str]) -> Client {
@@ -21,7 +21,8 @@ fn client(server: &RunningServer, user: &str, groups: &[&str]) -> Client {
     server.client_as(&credentials, Protocol::Http1)
 }
 
-/// A server with a secret, and jane, who may read config maps in one namespace and see whether the server is well.
+/// A server with a secret, and the user jane, who may read config maps in one namespace and the health
+/// endpoints.
 async fn with_secret() -> (RunningServer, Client) {
     let server = RunningServer::start(Options::default()).await;
     let admin = server.client();
@@ -109,7 +110,7 @@ async fn paths_mean_what_they_say() {
     jane.get("/healthz").await;
 }
 
-/// CVE-2022-3162: a continue token is no way into another resource.
+/// CVE-2022-3162: a continue token does not give access to another resource.
 #[tokio::test]
 async fn continue_tokens_stay_in_their_resource() {
     use base64::Engine as _;
@@ -141,7 +142,7 @@ async fn scopes_are_kept_apart() {
     }
 }
 
-/// A proxy that nobody has heard of says who somebody is.
+/// Headers of an unknown front proxy are ignored.
 #[tokio::test]
 async fn headers_of_front_proxies_are_nobodys() {
     let server = RunningServer::shared().await;
@@ -163,7 +164,7 @@ async fn headers_of_front_proxies_are_nobodys() {
     call.header("x-remote-group", "system:masters").send().await.refused(403, "Forbidden");
 }
 
-/// Who may not act as somebody may not do so by halves.
+/// Impersonation needs the permission for every requested part.
 #[tokio::test]
 async fn acting_as_others_needs_every_right() {
     let server = RunningServer::shared().await;
@@ -273,7 +274,7 @@ async fn nothing_of_a_client_gets_into_headers_unchecked() {
     }
 }
 
-/// Methods that other servers take for something else.
+/// Methods that other servers treat in a special way.
 #[tokio::test]
 async fn strange_methods_do_nothing() {
     let server = RunningServer::shared().await;
@@ -331,7 +332,7 @@ async fn credentials_are_never_logged() {
     assert!(!log.contains(&URL_SAFE_NO_PAD.encode(CANARY)[..20]), "{log}");
 }
 
-/// CVE-2020-8552: what clients make up is no label.
+/// CVE-2020-8552: values that clients invent do not become metric labels.
 #[tokio::test]
 async fn the_number_of_series_does_not_grow_with_what_clients_make_up() {
     let server = RunningServer::start(Options::default()).await;
@@ -427,7 +428,7 @@ async fn addresses_and_paths_do_not_lead_out() {
     }
 }
 
-/// CVE-2021-25740: who may edit a namespace may not send its traffic elsewhere.
+/// CVE-2021-25740: the role `edit` does not allow writing endpoints.
 #[tokio::test]
 async fn editors_do_not_write_endpoints() {
     let server = RunningServer::shared().await;
@@ -490,7 +491,7 @@ async fn compressed_bodies_are_not_unpacked() {
     assert!(matches!(answer.status.as_u16(), 400 | 415), "{}", answer.text());
 }
 
-/// Many who are slow do not keep away those who are not.
+/// Many slow clients do not keep out other clients.
 #[tokio::test]
 async fn slow_clients_delay_nobody() {
     const ALLOWED_GROWTH: u64 = 128 << 20;
@@ -569,7 +570,8 @@ async fn requests_that_are_taken_back_cost_little() {
     assert!(after < before + ALLOWED_GROWTH, "{before} bytes before, {after} after");
 }
 
-/// Profiles and debug switches are for those who may get their paths, and for nobody with `--profiling=false`.
+/// Profiles and debug switches need the permission for their paths, and are not served with
+/// `--profiling=false`.
 #[tokio::test]
 async fn what_is_served_for_debugging_is_not_for_everybody() {
     let server = RunningServer::shared().await;
@@ -584,7 +586,7 @@ async fn what_is_served_for_debugging_is_not_for_everybody() {
     }
 }
 
-/// Nobody in particular sees that the server is well, its version, and nothing else.
+/// Anonymous users see the health endpoints, the version, and nothing else.
 #[tokio::test]
 async fn nobody_in_particular_sees_next_to_nothing() {
     let server = RunningServer::shared().await;

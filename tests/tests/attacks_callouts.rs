@@ -1,4 +1,4 @@
-//! Attacks by and against those whom the server asks. The numbers are those under which upstream's were published.
+//! Attacks by and against webhooks and other servers that we call, with upstream's CVE numbers.
 
 use std::fs;
 use std::time::Duration;
@@ -28,7 +28,8 @@ fn validating(callee: &Callee, path: &str, resource: &str) -> Value {
     })
 }
 
-/// A server that asks `callee` whenever it can ask somebody, showing a canary for a token, and writes down everything.
+/// A server that uses `callee` for every kind of webhook, with a canary as token, and logs at the highest
+/// level.
 async fn asking(callee: &Callee, folder: &std::path::Path) -> RunningServer {
     let mut options = Options::default()
         .argument("-v=10")
@@ -50,7 +51,7 @@ async fn asking(callee: &Callee, folder: &std::path::Path) -> RunningServer {
     RunningServer::start(options.argument(format!("--audit-policy-file={}", policy.display()))).await
 }
 
-/// Writes until the webhook that was just made is asked.
+/// Writes until the webhook that was just created is called.
 async fn refused_by_webhook(client: &Client, callee: &Callee) -> String {
     for number in 0..200 {
         let answer = client.post(MAPS, &fixture::config_map(&format!("c{number}"))).await;
@@ -62,7 +63,8 @@ async fn refused_by_webhook(client: &Client, callee: &Callee) -> String {
     panic!("the webhook is not asked");
 }
 
-/// CVE-2020-8561: who is asked does not send us elsewhere. CVE-2020-8565: nor is what we show them written down.
+/// CVE-2020-8561: webhook redirects are not followed. CVE-2020-8565: credentials sent to webhooks are not
+/// logged.
 #[tokio::test]
 async fn webhooks_lead_nowhere_else() {
     let elsewhere = Callee::open(|_| (200, format!("{{\"secret\":\"{CANARY}\"}}"))).await.expect("a server");
@@ -76,7 +78,7 @@ async fn webhooks_lead_nowhere_else() {
         let token = server.credentials().with_token("whose-is-it");
         server.client_as(&token, Protocol::Http1).get(MAPS).await.refused(401, "Unauthorized");
         let jane = server.credentials().with_identity(server.issue("jane", &["devs"]));
-        // As upstream answers when an authorizer cannot decide and nobody else allows.
+        // Upstream's response when an authorizer fails and no other allows the request.
         let refusal = server.client_as(&jane, Protocol::Http1).get(MAPS).await;
         assert_eq!(refusal.status, 500, "{}", refusal.text());
         admin.post(VALIDATING, &validating(&callee, "/admit", "configmaps")).await.expect(201);
@@ -100,7 +102,8 @@ async fn webhooks_lead_nowhere_else() {
     }
 }
 
-/// CVE-2021-25735: who judges a change of a node sees what was there before, not what others made of it.
+/// CVE-2021-25735: webhooks for a node update see the old object as it is stored, without changes by other
+/// webhooks.
 #[tokio::test]
 async fn webhooks_see_what_was_there_before() {
     let callee = Callee::open(|asked| {

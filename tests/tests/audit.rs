@@ -1,4 +1,4 @@
-//! What is recorded: compared with the real kube-apiserver, and with somebody at the other end who misbehaves.
+//! Audit: events compared with the real kube-apiserver, and backends that misbehave.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,7 +59,7 @@ fn options(flags: &[String]) -> Options {
     flags.iter().fold(Options::default().argument("--empty-namespaces=false"), Options::argument)
 }
 
-/// A request: who sends it, method and path, headers, body.
+/// A request: its user, method and path, headers, body.
 type Ask = (Who, &'static str, &'static [(&'static str, &'static str)], &'static str);
 
 #[derive(Clone, Copy, PartialEq)]
@@ -201,7 +201,7 @@ const ASKS: &[Ask] = &[
     (Admin, "GET /api/v1/nodes/x/proxy/", &[], ""),
 ];
 
-/// Sends every request with an id of its own, so that its events can be found.
+/// Sends every request with its own audit id, so that its events can be found.
 async fn ask_all(admin: &Client, nobody: &Client) {
     for (number, (who, what, headers, body)) in ASKS.iter().enumerate() {
         let (method, path) = what.split_once(' ').expect("METHOD path");
@@ -410,7 +410,7 @@ async fn bad_policies_are_refused_at_the_start() {
     }
 }
 
-/// How somebody who is told of events behaves.
+/// The behaviour of an audit webhook.
 #[derive(Clone, Copy)]
 enum Manner {
     /// Fails so often, then takes everything.
@@ -419,7 +419,7 @@ enum Manner {
     Hangs,
 }
 
-/// Somebody who is told of events.
+/// An audit webhook.
 struct Receiver {
     bodies: Mutex<Vec<String>>,
     calls: AtomicUsize,
@@ -515,7 +515,7 @@ async fn a_webhook_gets_all_events_also_after_failures() {
     for number in 0..50 {
         client.get(&format!("/version?number={number}&")).await.expect(200);
     }
-    // What waits is told before the server ends.
+    // Queued events are sent before the server stops.
     server.terminate().await;
     let all = receiver.bodies.lock().await.concat();
     for number in 0..50 {

@@ -25,7 +25,7 @@ async fn review(client: &Client, headers: &[(&str, &str)]) -> Answer {
     headers.iter().fold(call, |call, (name, value)| call.header(name, value)).send().await
 }
 
-/// `name [groups] {extra}` as the server sees who asks; `401` if it sees nobody.
+/// The user that the server sees, as `name [groups] {extra}`; `401` if the request is not authenticated.
 async fn who(client: &Client, headers: &[(&str, &str)]) -> String {
     let answer = review(client, headers).await;
     if answer.status != 201 {
@@ -211,7 +211,7 @@ fn key(pem: &[u8]) -> SigningKey {
     jws::signing_key(pem).expect("a key")
 }
 
-/// An OpenID issuer whose keys can be changed; without keys it is out of order.
+/// An OpenID issuer whose keys can be replaced; without keys it fails.
 struct Issuer {
     keys: Arc<Mutex<Vec<&'static [u8]>>>,
     url: String,
@@ -408,7 +408,7 @@ async fn a_file_configures_issuers_and_anonymous_requests() {
     assert_eq!(who_has(&server, &one.token(P256, |it| it.set("jti", "2"))).await, "401");
 }
 
-/// What is printed by a server that does not start.
+/// The output of a server that does not start.
 async fn refusal(arguments: &[String]) -> String {
     let options = arguments.iter().fold(Options::default(), |options, it| options.argument(it.clone()));
     match RunningServer::try_start(options).await {

@@ -55,7 +55,7 @@ async fn approve(client: &Client, name: &str) {
     client.put(&at, &request).await.expect(200);
 }
 
-/// Who a certificate makes its holder.
+/// The user of a certificate.
 async fn who(server: &RunningServer, identity: Identity) -> Value {
     let credentials = server.credentials().with_identity(identity);
     let client = server.client_as(&credentials, Protocol::Http1);

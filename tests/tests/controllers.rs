@@ -60,7 +60,7 @@ async fn a_deployment_becomes_pods_on_nodes() {
     cluster.until("the new template is everywhere", &at, is_done).await;
     assert_eq!(count(&client.get(&format!("{apps}/replicasets")).await.expect(200)), 2);
 
-    // What is scaled down goes, and what belongs to a deployment goes with it.
+    // Scaling down removes pods, and the objects of a deployment are deleted with it.
     let fewer = json!({"spec": {"replicas": 1}});
     client.patch(&format!("{at}/scale"), "application/merge-patch+json", &fewer).await.expect(200);
     cluster.until("one pod is left", pods, |it| count(it) == 1).await;
@@ -173,7 +173,7 @@ async fn other_controllers_report_what_they_see() {
     let slices = "/apis/discovery.k8s.io/v1/namespaces/watched/endpointslices";
     let has_two = |it: &Value| it["items"][0]["endpoints"].as_array().is_some_and(|it| it.len() == 2);
     cluster.until("the service has two ends", slices, has_two).await;
-    // Of what is there already; what comes later is counted by admission.
+    // Counts existing objects; later ones are counted by admission.
     client.post(&format!("{core}/resourcequotas"), &quota).await.expect(201);
     let quota = format!("{core}/resourcequotas/pods");
     cluster.until("the quota counts", &quota, |it| it["status"]["used"]["pods"] == "2").await;
@@ -205,7 +205,7 @@ async fn certificate(client: &Client, name: &str, signer: &str, pem: &str) -> Ve
     }
 }
 
-/// What two signers should agree about: all but the authority, the time and the serial number.
+/// The parts on which two signers should agree: all but the CA, the time and the serial number.
 fn shape(der: &[u8]) -> Vec<String> {
     let (_, parsed) = X509Certificate::from_der(der).expect("a certificate");
     let validity = parsed.validity();

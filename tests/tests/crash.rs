@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
 
-/// How often the server is killed: `KEELSON_CRASH_ROUNDS`, but not so often that nobody waits for it.
+/// The number of kills: `KEELSON_CRASH_ROUNDS`, with an upper limit.
 fn rounds() -> usize {
     let asked = std::env::var("KEELSON_CRASH_ROUNDS").ok().and_then(|text| text.parse().ok());
     asked.unwrap_or(2_usize).clamp(1, 10)

@@ -37,7 +37,7 @@ fn thing(group: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": format!("{group}/v1"), "kind": "Thing", "metadata": {"name": name}, "spec": spec})
 }
 
-/// Waits until the definition has a condition, or is gone, as `is_done` says of what is there.
+/// Waits until `is_done` accepts the definition, or its absence.
 async fn until(client: &Client, name: &str, is_done: impl Fn(Option<&Value>) -> bool) {
     let path = format!("{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3D{name}");
     let mut events = client.watch(&path).await;

@@ -12,7 +12,7 @@ use keelson_tests::upstream::{Accounts, Upstream};
 use keelson_tests::webhooks::{MAPS, Side, differences, webhook};
 use serde_json::{Value, json};
 
-/// A way through `tunnels` for somebody who trusts `ca` and shows `client`.
+/// An egress selection through `tunnels` that trusts `ca` and presents `client`.
 fn selection(folder: &Path, name: &str, (tunnels, ca, client): (&Tunnels, &str, &Identity)) -> Value {
     let file = |kind: &str, text: &str| {
         let path = folder.join(format!("{name}.{kind}"));
@@ -47,7 +47,8 @@ async fn callee(names: &[&str]) -> (Callee, SocketAddr) {
 
 const NAMES: [&str; 3] = ["127.0.0.1", "hook.example", "hooks.hooked.svc"];
 
-/// What a proxy does with tunnels to these hosts; all others lead to the webhook, or to one that has a common name only.
+/// What a proxy does with tunnels to these hosts; all others lead to the webhook, or to one whose certificate
+/// has a common name only.
 fn manner(address: &str, webhook: SocketAddr, nameless: SocketAddr) -> Tunnel {
     match address.split(':').next().unwrap_or_default() {
         "refused.example" => Tunnel::Said("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"),
@@ -82,8 +83,8 @@ async fn behind_service(side: &Side) {
     side.validating("/judge", &json!({"clientConfig": config})).await;
 }
 
-/// One server: webhooks at addresses are reached through good tunnels; those behind services through a proxy that is
-/// not who it should be.
+/// The dialogue with one server: webhooks at URLs are reached through good tunnels; those behind services
+/// through a proxy with a wrong certificate.
 async fn dialogue(side: &Side, tunnels: &Tunnels, nameless: &Callee) -> Vec<String> {
     let mut answers = Vec::new();
     let stranger = Authority::new("stranger").expect("an authority");
@@ -101,7 +102,7 @@ async fn dialogue(side: &Side, tunnels: &Tunnels, nameless: &Callee) -> Vec<Stri
         ("eager.example", known),
         ("nobody.example", known),
         ("hanging.example", known),
-        // Those who are reached, but are not who they should be.
+        // Proxies that can be reached, but have the wrong certificate.
         ("hook.example", stranger),
         ("hook.example", other),
         ("other.example", known),

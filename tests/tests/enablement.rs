@@ -1,4 +1,4 @@
-//! What `--runtime-config` and `--feature-gates` switch.
+//! `--runtime-config` and `--feature-gates`.
 
 use keelson_testkit::{Client, Options, RunningServer};
 use serde_json::{Value, json};

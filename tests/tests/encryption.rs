@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
-/// Nothing else has this text in it.
+/// A text that occurs nowhere else.
 const CONTENT: &str = "correct-horse-battery-staple";
 
-/// A server whose values are encrypted as a file says.
+/// A server with an encryption configuration file.
 struct Fixture {
     server: RunningServer,
     folder: TempDir,
@@ -36,7 +36,7 @@ impl Fixture {
     }
 
     fn configure(&self, rules: &[(&str, &[&str])]) {
-        // Whole or not at all: the server may look at any time.
+        // Written atomically: the server may read it at any time.
         let new = self.folder.path().join("new.yaml");
         fs::write(&new, configuration(rules)).expect("a file");
         fs::rename(new, self.folder.path().join("encryption.yaml")).expect("a rename");
@@ -66,7 +66,7 @@ impl Fixture {
         files.flatten().flat_map(|file| fs::read(file.path()).unwrap_or_default()).collect()
     }
 
-    /// How often a text lies on the disk; what was overwritten may still be there.
+    /// The number of occurrences of a text on disk; overwritten data may still be there.
     fn count(&self, text: &str) -> usize {
         self.disk().windows(text.len()).filter(|it| *it == text.as_bytes()).count()
     }

@@ -1,4 +1,5 @@
-//! What Keelson encrypts kube-apiserver reads, and the other way round: every provider, on the same etcd.
+//! Encryption interoperability: Keelson and kube-apiserver read each other's values, with every provider on
+//! the same etcd.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -16,7 +17,7 @@ use keelson_tests::encryption::{IDENTITY, ONE, TWO, configuration, keys, old_ser
 use keelson_tests::upstream::{Accounts, EVERYTHING, Upstream};
 use serde_json::{Value, json};
 
-/// The gateway of etcd that speaks JSON.
+/// The JSON gateway of etcd.
 async fn etcd(upstream: &Upstream, method: &str, body: &Value) -> Value {
     let client = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
     let request = http::Request::post(format!("http://{}/v3/kv/{method}", upstream.etcd()))
@@ -150,7 +151,8 @@ async fn check_shared(test: &str, service: fn(&str, &str) -> String, (prefix, fl
     }
 }
 
-/// What nobody can read is named in upstream's words, stays until somebody insists, and is then gone for both servers.
+/// Errors about unreadable values have upstream's words; such values stay until a forced delete, which both
+/// servers see.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_read_goes_when_somebody_insists() {
     const TEST: &str = "what_cannot_be_read_goes_when_somebody_insists";

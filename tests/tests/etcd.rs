@@ -71,7 +71,7 @@ async fn stored(client: &Client) -> BTreeSet<String> {
     for place in preferred.iter().map(|it| format!("/apis/{it}")).chain([String::from("/api/v1")]) {
         let answer = client.get(&place).await;
         if answer.status == 503 {
-            // One of the objects is an APIService, and there is nobody behind it.
+            // One of the objects is an APIService without a server behind it.
             continue;
         }
         let list = answer.expect(200);
@@ -88,7 +88,8 @@ async fn stored(client: &Client) -> BTreeSet<String> {
     found
 }
 
-/// What the servers disagree about: before and after a change through the one that has not written it.
+/// The differences between the servers: before and after a change through the one that did not write the
+/// object.
 async fn disagreements(servers: [&Client; 2], changer: &Client, places: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for at in places {
@@ -154,7 +155,7 @@ async fn keelson_reads_and_changes_what_upstream_wrote() {
     still_there(&second.client(), &before).await;
 }
 
-/// What is at each of the places.
+/// The object at each of the places.
 async fn read(client: &Client, places: &[String]) -> BTreeMap<String, Value> {
     let mut seen = BTreeMap::new();
     for at in places {
@@ -163,7 +164,7 @@ async fn read(client: &Client, places: &[String]) -> BTreeMap<String, Value> {
     seen
 }
 
-/// What somebody wrote is what is there; statuses may have gone on.
+/// Checks that written objects are unchanged; statuses may differ.
 async fn still_there(client: &Client, before: &BTreeMap<String, Value>) {
     for (at, before) in before {
         let now = client.get(at).await.expect(200);
@@ -225,7 +226,7 @@ async fn a_watch_goes_on_at_another_server() {
     }
 }
 
-/// What a watch of the config maps tells, until `last` is there: names in order.
+/// The names of the config maps that a watch delivers, in order, until `last`.
 async fn told_until(watch: &mut keelson_testkit::Stream, last: &str) -> Vec<String> {
     let mut told = Vec::new();
     loop {
@@ -237,7 +238,8 @@ async fn told_until(watch: &mut keelson_testkit::Stream, last: &str) -> Vec<Stri
     }
 }
 
-/// Writers write while etcd is killed and started again. The server stays, says that it is not ready, and goes on.
+/// Writers write while etcd is killed and restarted. The server keeps running, reports that it is not ready,
+/// and recovers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_survives_an_etcd_that_is_killed() {
     const TEST: &str = "a_server_survives_an_etcd_that_is_killed";
@@ -262,7 +264,7 @@ async fn a_server_survives_an_etcd_that_is_killed() {
             async move { client.post(CONFIG_MAPS, &object).await }
         });
         etcd.start().await.expect("etcd starts again");
-        // It was never sent, or it was and nobody knows what became of it.
+        // The request was never sent, or it was and its result is unknown.
         let answer = waiting.await.expect("no panic");
         assert!(matches!(answer.status.as_u16(), 201 | 500 | 503 | 504), "{}", answer.text());
     }
@@ -277,7 +279,7 @@ async fn a_server_survives_an_etcd_that_is_killed() {
     assert!(confirmed.is_subset(&distinct), "what was confirmed is there");
 }
 
-/// What others have put under the prefix does not stop the server.
+/// Foreign values under the prefix do not stop the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn foreign_bytes_are_named_and_left_alone() {
     const TEST: &str = "foreign_bytes_are_named_and_left_alone";
@@ -295,7 +297,7 @@ async fn foreign_bytes_are_named_and_left_alone() {
     .await;
     let server = keelson_on(&etcd, &[]).await;
     let client = server.client();
-    // Somebody goes on while the server runs.
+    // More foreign values appear while the server runs.
     etcd.put("/registry/configmaps/default/meanwhile", "nonsense").await;
     client.post(CONFIG_MAPS, &fixture::config_map("good")).await.expect(201);
     let listed = names(&client.get(CONFIG_MAPS).await.expect(200));
@@ -311,7 +313,7 @@ async fn foreign_bytes_are_named_and_left_alone() {
     }
 }
 
-/// Servers tell each other that they run, and a server that ends takes its word back.
+/// A running server has a lease, and removes it when it stops.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_has_a_lease_while_it_runs() {
     const TEST: &str = "a_server_has_a_lease_while_it_runs";

@@ -1,5 +1,5 @@
-//! What etcd and the way to it can do to a server: somebody writes and somebody watches all the time, and in the end
-//! nothing that was confirmed is lost, and every event was told once and in order.
+//! Faults of etcd and of the connection to it: a client writes and a client watches all the time, and in the
+//! end no confirmed write is lost, and every event was delivered once and in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
-/// How long something that must happen may take on a busy machine.
+/// The time limit for expected events on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// No request of a writer is older.
 const TIMEOUT: &str = "timeout=3s";
@@ -34,18 +34,18 @@ struct Trial {
     watcher: JoinHandle<Vec<Value>>,
 }
 
-/// What writers were told.
+/// The responses that writers got.
 #[derive(Default)]
 struct Log {
     stop: AtomicBool,
     /// The objects that were confirmed, by name: what was confirmed last; `None` is a deletion.
     confirmed: Mutex<BTreeMap<String, Option<Value>>>,
-    /// All revisions that were confirmed.
+    /// All confirmed revisions.
     revisions: Mutex<BTreeSet<u64>>,
     refused: Mutex<Vec<Answer>>,
 }
 
-/// The last object: who has seen it has seen all before it.
+/// The last object: a watch that has delivered it has delivered all earlier ones.
 const LAST: &str = "zz-last";
 
 impl Trial {
@@ -150,7 +150,7 @@ fn bare(object: &Value) -> Value {
     object
 }
 
-/// Creates, changes and deletes until it is told to stop.
+/// Creates, updates and deletes until `stop` is set.
 async fn write(writer: usize, client: &Client, log: &Log) {
     for number in 0.. {
         if log.stop.load(Ordering::Relaxed) {
@@ -174,7 +174,7 @@ async fn write(writer: usize, client: &Client, log: &Log) {
             match answer.status.as_u16() {
                 200 => drop(log.confirmed.lock().await.insert(name, None)),
                 _ => {
-                    // Nobody knows what became of it.
+                    // The result of the request is unknown.
                     log.confirmed.lock().await.remove(&name);
                     log.refused.lock().await.push(answer);
                 }
@@ -197,7 +197,7 @@ async fn note(log: &Log, name: &str, answer: Answer, expected: u16) -> bool {
     true
 }
 
-/// What upstream says when etcd does not answer, or has not answered.
+/// Checks for upstream's messages when etcd does not answer.
 fn check_refusals(refused: &[Answer]) {
     for answer in refused {
         let status = answer.json();
@@ -217,7 +217,7 @@ fn check_refusals(refused: &[Answer]) {
     }
 }
 
-/// What a way to etcd does, three times.
+/// Disturbs the connection to etcd, three times.
 async fn check_way(test: &str, way: Way, ready: u16) {
     let Some(etcd) = Etcd::with_arguments(test, NO_FSYNC).await else { return };
     let proxy = Proxy::to(&etcd.endpoint()).await.expect("a proxy");
@@ -258,13 +258,13 @@ async fn a_network_is_slow() {
     check_way("a_network_is_slow", slow, 200).await;
 }
 
-/// The leader of three is paused: another one is elected, and the server asks those who answer.
+/// The leader of three is paused: another one is elected, and the server uses the members that answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_is_paused_and_another_is_killed() {
     let Some(mut members) = Etcd::cluster("a_leader_is_paused_and_another_is_killed").await else { return };
     let mut endpoints: Vec<String> = members.iter().map(Etcd::endpoint).collect();
     let leader = members.iter().position(Etcd::is_leader).expect("a leader");
-    // The one who is asked first is the one who goes first.
+    // The member that is used first is the one that is paused first.
     endpoints.rotate_left(leader);
     let server = keelson_at(&endpoints).await;
     let trial = Trial::start(server.client()).await;
@@ -324,7 +324,7 @@ async fn what_was_compacted_meanwhile_is_listed_again() {
     let last = writer.post(CONFIG_MAPS, &fixture::config_map(LAST)).await.expect(201);
     while !known.contains_key(LAST) {
         let mut event = watch.change().await;
-        // As every client does when a watch is told that it missed something.
+        // Every client does this when a watch has missed events.
         if event["type"] == "ERROR" {
             assert_eq!(event["object"]["code"], 410, "{event}");
             let list = reader.get(CONFIG_MAPS).await.expect(200);
@@ -348,8 +348,7 @@ async fn what_was_compacted_meanwhile_is_listed_again() {
     assert_eq!(known[LAST], bare(&last));
 }
 
-/// etcd has no space: nothing new is taken, everything is read, what is deleted goes, and when there is space again
-/// writers go on.
+/// etcd has no space: creates fail, reads and deletes work, and writers recover when there is space again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_etcd_without_space_recovers() {
     const TEST: &str = "an_etcd_without_space_recovers";

@@ -24,7 +24,7 @@ async fn keelson_on(etcd: &Etcd, arguments: &[&str]) -> RunningServer {
     RunningServer::start(arguments.iter().copied().fold(own, Options::argument)).await
 }
 
-/// The values of one list option: what they are called, and what they are.
+/// The values of one list option, each with a name.
 type Values = Vec<(&'static str, String)>;
 
 struct Table {
@@ -81,7 +81,7 @@ impl Table {
         }
     }
 
-    /// Every combination, and what is asked.
+    /// Every combination of parameters, and its request.
     fn questions(&self) -> Vec<(String, String)> {
         let mut questions = Vec::new();
         for limit in &self.limits {
@@ -110,7 +110,7 @@ impl Table {
     }
 }
 
-/// What a client sees of an answer, without what is different each time.
+/// The visible parts of a response, without those that differ each time.
 fn seen(answer: &Answer) -> String {
     let body = answer.json();
     if answer.status != 200 {
@@ -139,7 +139,7 @@ async fn check_lists(test: &str, flags: &[&str]) {
     let server = keelson_on(&etcd, flags).await;
     let table = Table::new(&server.client(), &etcd).await;
     let (ours, theirs) = (server.client(), upstream.client());
-    // Both have to learn that something was compacted.
+    // Both servers have to see the compaction.
     let expired = &table.tokens[2].1;
     let clock = Clock::real();
     let deadline = clock.monotonic() + PATIENCE;
@@ -186,7 +186,8 @@ fn pod_template(name: &str, size: usize) -> Value {
     })
 }
 
-/// How large an object may be is for etcd to say, in its own words; stores of our own take at least as much.
+/// etcd decides about the largest size of an object, in its own words; our own stores accept at least as
+/// much.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_objects() {
     const TEST: &str = "large_objects";
@@ -220,8 +221,8 @@ async fn large_objects() {
     assert!(seen[6].contains("trying to send message larger than max (22"), "{}", seen[6]);
 }
 
-/// Objects as versions of Kubernetes from before some of their fields wrote them: where they lie, where they are
-/// served, and what they are.
+/// Objects as older versions of Kubernetes wrote them, before some of their fields existed: key, path and
+/// object.
 fn old_objects() -> Vec<(&'static str, &'static str, Value)> {
     let meta = |name: &str| {
         json!({

@@ -1,4 +1,4 @@
-//! A server among others and among several etcds: who is an endpoint, where things lie, what happens at the start.
+//! Several servers and several etcds: endpoints, storage locations, and the start.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -250,7 +250,7 @@ fn event(name: &str) -> Value {
     })
 }
 
-/// What is counted about etcd, caches and stored objects: names and the names of labels.
+/// The metric families about etcd, caches and stored objects: names and label names.
 async fn families(client: &Client) -> BTreeSet<String> {
     const FAMILIES: [&str; 6] = [
         "etcd_",
@@ -273,7 +273,7 @@ async fn families(client: &Client) -> BTreeSet<String> {
     found
 }
 
-/// What is only there with encryption.
+/// Families that exist only with encryption.
 fn is_not_ours(family: &str) -> bool {
     family.starts_with("apiserver_storage_data_key_generation") || family.contains("_cache_misses_total")
 }

@@ -1,4 +1,4 @@
-//! What happens to clients whose revision the store has forgotten.
+//! Expired resource versions: what clients get after compaction.
 
 use std::time::Duration;
 

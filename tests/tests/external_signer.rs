@@ -15,7 +15,7 @@ const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 const WHOAMI: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// A server, and who administers it.
+/// A server and its administrator.
 struct Asked<'s> {
     url: &'s str,
     credentials: &'s Credentials,
@@ -76,7 +76,7 @@ impl<'s> Asked<'s> {
     }
 }
 
-/// The header of a token, and what it claims without what is different each time.
+/// The header of a token, and its claims without the parts that differ each time.
 fn claims(token: &str) -> String {
     let part = |at: usize| -> Value {
         let text = token.split('.').nth(at).expect("three parts");
@@ -87,7 +87,7 @@ fn claims(token: &str) -> String {
     format!("{header} {} {} {} {lives}", claims["iss"], claims["sub"], claims["aud"])
 }
 
-/// Says what happens, line by line.
+/// Describes what happens, line by line.
 async fn dialogue(asked: &Asked<'_>, signer: &TokenSigner) -> Vec<String> {
     let mut said = Vec::new();
     asked.client.post(ACCOUNTS, &json!({"metadata": {"name": "robot"}})).await.expect(201);
@@ -97,7 +97,7 @@ async fn dialogue(asked: &Asked<'_>, signer: &TokenSigner) -> Vec<String> {
     said.push(asked.published().await);
     said.push(asked.token(json!({"expirationSeconds": 1_000_000})).await.0);
 
-    // A new key is asked for when it signs, and published.
+    // A new key is fetched when it signs, and published.
     signer.rotate("key-2").expect("a key");
     let before = signer.fetches();
     let (text, second) = asked.token(json!({})).await;

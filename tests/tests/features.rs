@@ -1,4 +1,4 @@
-//! Features and versions on their way out: what we say about them, and what upstream says.
+//! Deprecated features and versions: our messages and upstream's.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Who may ask: certificates, nobody, strangers; and what everybody may see.
+//! Access: certificates, anonymous clients, unknown CAs; and what every client may see.
 
 use keelson_testkit::pki::Authority;
 use keelson_testkit::{Client, Credentials, Identity, Options, Protocol, RunningServer};

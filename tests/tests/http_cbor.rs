@@ -1,4 +1,4 @@
-//! CBOR, as client-go speaks it when the gate is open: the same objects in other bytes.
+//! CBOR, as client-go uses it when the gate is on: the same objects in another encoding.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ async fn open_place(namespace: &str) -> Place {
     Place::on(Arc::new(RunningServer::start(options).await), namespace).await
 }
 
-/// What CBOR says, as JSON.
+/// Decodes CBOR into JSON.
 fn read(bytes: &[u8]) -> Value {
     assert!(bytes.starts_with(&cbor::SELF_DESCRIBED), "{bytes:x?}");
     let value = cbor::read(bytes).expect("CBOR");

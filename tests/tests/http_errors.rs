@@ -1,4 +1,4 @@
-//! What the server says to requests that it cannot fulfil.
+//! Error responses.
 
 use keelson_testkit::{Answer, fixture};
 use keelson_tests::Place;

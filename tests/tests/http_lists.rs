@@ -131,7 +131,7 @@ async fn a_revision_says_how_fresh_a_list_must_be() {
     ] {
         let found = list(&place.client, &at(query.clone())).await;
         if query.contains("resourceVersion=0") {
-            // Any state will do; so it is only known that it is one of the two.
+            // Any state is allowed, so the response may be either of the two.
             assert!(names(&found).contains(&String::from("n1")), "{query}");
         } else {
             assert_eq!(names(&found), expected, "{query}");

@@ -1,4 +1,4 @@
-//! Protobuf, as client-go speaks it: the same objects in other bytes.
+//! Protobuf, as client-go uses it: the same objects in another encoding.
 
 use keelson_codec::{json, protobuf};
 use keelson_schema::Schema;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// What an enveloped message says, as JSON.
+/// Decodes an enveloped message into JSON.
 fn read(bytes: &[u8]) -> Value {
     let value = protobuf::decode(bytes).expect("an enveloped message");
     serde_json::from_slice(&json::to_bytes(&value)).expect("JSON")

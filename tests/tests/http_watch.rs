@@ -203,7 +203,7 @@ async fn many_watchers_see_the_same() {
     }
 }
 
-/// Who reads nothing is behind alone: others get everything, and what it has not read is not kept for it.
+/// A client that does not read does not delay other watchers, and its unread events are not kept in memory.
 #[tokio::test]
 async fn stuck_watchers_delay_nobody_and_hold_little_memory() {
     const STUCK: usize = 16;

@@ -7,7 +7,7 @@ use keelson_tests::Place;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
-/// What a client must send to get a websocket.
+/// The headers of a websocket handshake.
 const ASKS: &str = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
      Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: http://localhost\r\n";
 
@@ -58,7 +58,7 @@ async fn every_event_is_a_message() {
         assert_eq!((first, &event["type"]), (0x81, &"ADDED".into()));
         assert_eq!(event["object"]["metadata"]["name"], expected);
     }
-    // A ping is answered with what it carries, masked here with nothing.
+    // A ping is answered with its payload; the mask here is zero.
     stream.write_all(b"\x89\x82\0\0\0\0hi").await.expect("a ping");
     assert_eq!(frame(&mut stream).await, (0x8a, b"hi".to_vec()));
     stream.write_all(b"\x88\x80\0\0\0\0").await.expect("the end");

@@ -226,7 +226,7 @@ async fn a_pod_gets_its_defaults_and_its_grace() {
         (&pod["status"]["phase"], &pod["status"]["qosClass"]),
         (&json!("Pending"), &json!("BestEffort"))
     );
-    // Nobody runs a pod that is on no node, so it goes at once.
+    // A pod without a node does not run, so it is deleted at once.
     place.client.delete(&place.path("pods/web")).await.expect(200);
     place.client.get(&place.path("pods/web")).await.refused(404, "NotFound");
 
@@ -290,8 +290,8 @@ async fn a_namespace_waits_for_its_finalizer() {
     }
 }
 
-/// A write whose deadline is over before it begins is answered, however much of its body is still under way, and the
-/// connection goes on.
+/// A write whose deadline passes before it begins gets a response, even if its body is incomplete, and the
+/// connection stays usable.
 #[tokio::test]
 async fn a_write_that_is_late_from_the_beginning_is_answered() {
     let server = RunningServer::start(Options::default()).await;

@@ -1,4 +1,4 @@
-//! ImagePolicyWebhook: who is asked about images, what comes of it, and what the audit log says, as with upstream.
+//! ImagePolicyWebhook: its calls, decisions and audit annotations, compared with upstream.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ rules:
 - level: None
 ";
 
-/// Somebody whose answer depends on the first image.
+/// A webhook whose answer depends on the first image.
 fn backend(asked: &Asked) -> (u16, String) {
     let review: Value = serde_json::from_str(&asked.body).unwrap_or_default();
     let answer = |status: Value| {
@@ -119,7 +119,7 @@ async fn dialogue(side: &Side) -> Vec<String> {
     answers
 }
 
-/// What the audit log says of images.
+/// The audit annotations about images.
 fn noted(folder: &Path) -> Vec<String> {
     let log = fs::read_to_string(folder.join("audit.log")).unwrap_or_default();
     let events = log.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());

@@ -1,4 +1,4 @@
-//! Who may act as whom: a matrix of who asks, as whom, and for what, answered by us and by upstream.
+//! Impersonation: a matrix of users, impersonated users and requests, compared with upstream.
 
 use std::fs;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 const TOKENS: &str = "legacy-token,larry,1,imp-legacy\nnarrow-token,nora,2,imp-narrow\nboth-token,bo,3,\"imp-legacy,imp-narrow\"\n\
     none-token,nemo,4,nobodies\n";
 
-/// Those who ask.
+/// The users that impersonate.
 const ASKERS: [&str; 4] = ["legacy-token", "narrow-token", "both-token", "none-token"];
 
-/// As whom.
+/// The impersonated users.
 const WANTED: &[&[(&str, &str)]] = &[
     &[("impersonate-user", "alice")],
     &[("impersonate-user", "carol")],
@@ -47,7 +47,7 @@ const WANTED: &[&[(&str, &str)]] = &[
     &[("impersonate-extra-acme.io%2Fteam", "blue"), ("impersonate-group", "g")],
 ];
 
-/// For what.
+/// The requests.
 const ASKS: [(&str, &str); 5] = [
     ("GET", "/api/v1/namespaces/imp/configmaps"),
     ("GET", "/api/v1/namespaces/imp/configmaps/missing"),
@@ -93,7 +93,7 @@ async fn prepare(admin: &Client) {
         admin.post(&format!("{groups}/clusterroles"), &role(name, &rules)).await.expect(201);
         admin.post(&format!("{groups}/clusterrolebindings"), &binding(name)).await.expect(201);
     }
-    // Nobody gathers the rules of the role `view` where no controller manager runs.
+    // Without a controller manager the role `view` is not aggregated.
     let reading = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]);
     admin.post(&format!("{groups}/clusterroles"), &role("imp-readers", &reading)).await.expect(201);
     let readers = json!({
@@ -166,7 +166,7 @@ async fn who_may_act_as_whom_is_as_upstream_says() {
     }
 }
 
-/// Who is allowed is not allowed more than they are.
+/// Users can impersonate only the users, groups and extra that they have the permission for.
 #[tokio::test]
 async fn nobody_becomes_more_than_they_may() {
     let folder = tempfile::tempdir().expect("a folder");

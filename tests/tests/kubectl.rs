@@ -1,4 +1,4 @@
-//! What a user of the real kubectl sees.
+//! The output of the real kubectl.
 
 use keelson_tests::kubectl::{Kubectl, rows};
 use serde_json::Value;

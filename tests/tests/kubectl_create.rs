@@ -1,8 +1,8 @@
-//! Every generator of `kubectl create`, and what `kubectl describe` tells of the results.
+//! Every generator of `kubectl create`, and the output of `kubectl describe` for the results.
 
 use keelson_tests::kubectl::{Kubectl, rows};
 
-/// Creates, and checks what is said, where there are cluster-wide names with the prefix of the test.
+/// Creates an object, and checks the output. Cluster-wide names have the prefix of the test.
 async fn check(kubectl: &Kubectl, arguments: &[&str], expected: &str) {
     let mut all = vec!["create"];
     all.extend(arguments);

@@ -10,7 +10,7 @@ async fn with_deployment(test: &str) -> Option<Kubectl> {
     Some(kubectl)
 }
 
-/// What a controller would report.
+/// Writes the status that a controller would report.
 async fn rolled_out(kubectl: &Kubectl) {
     let generation = kubectl.ok("get deployment web -o jsonpath={.metadata.generation}").await;
     let condition = r#"{"type":"Available","status":"True"}"#;

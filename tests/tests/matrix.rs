@@ -1,4 +1,4 @@
-//! Who may do what: by our authorizers and by upstream's server, cell by cell. crates/authz/testdata/matrix.
+//! Authorization matrices: our authorizers and upstream's server, cell by cell. crates/authz/testdata/matrix.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use keelson_testkit::{Options, RunningServer};
 use keelson_tests::matrix::{Asked, Matrix, Stage};
 use keelson_tests::upstream::{Accounts, EVERYTHING, Upstream};
 
-/// What the matrices must hold at the least, and how much of it each authorizer takes part in.
+/// The smallest number of cells in all matrices, and for each authorizer.
 const CELLS: usize = 5_000;
 const CELLS_EACH: usize = 500;
 
@@ -48,8 +48,8 @@ async fn our_server_answers_as_upstream_does() {
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// Needs upstream's server; runs in the long tier. `cargo xtask parity access --record` writes down what it says,
-/// `KEELSON_ACCESS=node` of one file alone.
+/// Needs upstream's server; runs in the long tier. `cargo xtask parity access --record` records its answers,
+/// `KEELSON_ACCESS=node` those of one file only.
 #[tokio::test]
 async fn upstream_decides_as_it_is_written() {
     let is_recording = std::env::var("KEELSON_ACCESS_RECORD").is_ok();

@@ -15,10 +15,10 @@ struct Family {
     bounds: BTreeSet<String>,
 }
 
-/// What `/metrics` says.
+/// The content of `/metrics`.
 struct Scrape {
     families: BTreeMap<String, Family>,
-    /// By name and labels in order: `a_total{x="1",y="2"}`.
+    /// Samples by name and sorted labels: `a_total{x="1",y="2"}`.
     samples: BTreeMap<String, f64>,
 }
 
@@ -64,7 +64,8 @@ impl Scrape {
         self.samples.insert(format!("{metric}{{{}}}", pairs.join(",")), value);
     }
 
-    /// The samples of metrics whose names begin so, and whose labels have all of `with` and none of `without`.
+    /// The samples of metrics whose names begin with `metric`, and whose labels have all of `with` and none
+    /// of `without`.
     fn select(&self, metric: &str, with: &[&str], without: &[&str]) -> BTreeMap<&str, f64> {
         let is_asked = |key: &str| {
             key.starts_with(metric)
@@ -76,7 +77,7 @@ impl Scrape {
     }
 }
 
-/// Who asks, and whom.
+/// A client and its server.
 struct Asker {
     client: Client,
     stranger: Client,
@@ -95,7 +96,8 @@ impl Asker {
         }
     }
 
-    /// A few requests of every kind; both servers answer them in the same way. Nobody else writes secrets.
+    /// A few requests of every kind, which both servers answer in the same way. No other client writes
+    /// secrets.
     async fn ask(&self) {
         let client = &self.client;
         let secrets = "/api/v1/namespaces/default/secrets";
@@ -155,7 +157,7 @@ impl Asker {
     }
 }
 
-/// How the names of upstream's families begin that we do not have, and why.
+/// Prefixes of upstream's families that we do not have, and the reasons.
 const NOT_OURS: [(&str, &str); 13] = [
     ("go_", "this is not Go"),
     ("workqueue_", "there are no work queues"),
@@ -172,14 +174,14 @@ const NOT_OURS: [(&str, &str); 13] = [
     ("cardinality_enforcement_unexpected_categorizations_total", "no labels are held back"),
 ];
 
-/// How the names of our families begin that upstream does not have.
+/// Prefixes of our families that upstream does not have.
 const NOT_THEIRS: [(&str, &str); 3] = [
     ("keelson_", "our own"),
     ("apiserver_storage_decode_errors_total", "there before anything happened"),
     ("apiserver_terminated_watchers_total", "there before anything happened"),
 ];
 
-/// What differs between two scrapes in names, types, stability, labels and buckets.
+/// The differences between two scrapes in names, types, stability, labels and buckets.
 fn differences(theirs: &Scrape, ours: &Scrape) -> Vec<String> {
     let is_in = |exceptions: &[(&str, &str)], name: &str| exceptions.iter().any(|it| name.starts_with(it.0));
     let mut differences = Vec::new();
@@ -196,8 +198,8 @@ fn differences(theirs: &Scrape, ours: &Scrape) -> Vec<String> {
     differences
 }
 
-/// What both servers count alike: a metric, and what its labels must and must not have. Upstream's own controllers and
-/// informers ask, too, but not this.
+/// Metrics with equal values on both servers, and the labels they must and must not have. Upstream's own
+/// controllers and informers send requests, too, but not these.
 const COUNTED: [(&str, &[&str], &[&str]); 15] = [
     ("apiserver_request_total", &["resource=\"secrets\""], &["scope=\"cluster\"", "WATCH"]),
     ("apiserver_request_total", &["resource=\"services\"", "code=\"422\""], &[]),

@@ -1,5 +1,5 @@
-//! Every reader of what clients send, fed with what nobody would send: small documents, changed at random, thousands of
-//! times. The numbers are drawn from a fixed seed; `fuzz/` searches further with the same checks.
+//! Mutation tests of all parsers of client input: small documents, changed at random, thousands of times. The
+//! seed is fixed; `fuzz/` searches further with the same checks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -27,7 +27,7 @@ async fn until(what: &str, client: &Client, path: &str, is_so: impl Fn(&Value) -
     }
 }
 
-/// What kubeadm does to let nodes in: a token, and three bindings.
+/// Does what kubeadm does to admit nodes: a token, and three bindings.
 async fn open_the_door(admin: &Client, expires: &str) {
     let token = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",

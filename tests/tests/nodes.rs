@@ -92,7 +92,7 @@ async fn a_node_writes_about_itself() {
     one.delete("/api/v1/nodes/one").await.refused(403, "Forbidden");
 }
 
-/// Somebody whose name alone looks like a node's is none.
+/// A user whose name looks like a node's, but without the group, is not a node.
 #[tokio::test]
 async fn a_name_does_not_make_a_node() {
     let server = server().await;

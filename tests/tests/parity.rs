@@ -9,8 +9,8 @@ use keelson_tests::upstream::{Accounts, EVERYTHING, Upstream};
 /// The scenarios in this folder want that pods need accounts, and make them.
 const WITH_ACCOUNTS: &str = "admission-service-account/";
 
-/// Upstream has no controller manager beside it, so nobody empties namespaces, gathers rules or counts for quotas here
-/// either. Both serve everything.
+/// Upstream has no controller manager beside it, so our server does not empty namespaces, aggregate roles or
+/// count quotas either. Both serve everything.
 fn alone(accounts: Accounts) -> Options {
     let own = Options::default()
         .argument("--empty-namespaces=false")
@@ -23,7 +23,7 @@ fn alone(accounts: Accounts) -> Options {
     EVERYTHING.into_iter().fold(own, Options::argument)
 }
 
-/// All that want such servers, or those whose names begin with `KEELSON_SCENARIO`.
+/// All scenarios for such servers, or those whose names begin with `KEELSON_SCENARIO`.
 fn scenarios(accounts: Accounts) -> Vec<Scenario> {
     let wanted = std::env::var("KEELSON_SCENARIO").unwrap_or_default();
     let needs = |it: &Scenario| it.name.starts_with(WITH_ACCOUNTS);
@@ -53,7 +53,7 @@ async fn every_scenario_gives_the_status_it_says() {
     }
 }
 
-/// The server that `cargo xtask parity scenarios` was told to ask.
+/// The server that was given to `cargo xtask parity scenarios`.
 fn named() -> Option<Client> {
     let file = std::env::var("KEELSON_SCENARIO_KUBECONFIG").ok()?;
     let kubeconfig = Kubeconfig::load(Path::new(&file)).expect("a kubeconfig");
@@ -89,7 +89,7 @@ async fn compare_all(test: &str, accounts: Accounts) {
     assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// What differs when both are asked at the same time.
+/// The differences when both servers get the same requests at the same time.
 async fn compare(scenario: &Scenario, upstream: &Client, ours: &Client) -> Vec<String> {
     let (theirs, ours) = tokio::join!(scenario.run(upstream), scenario.run(ours));
     let (theirs, ours) = (theirs.expect("upstream answers"), ours.expect("we answer"));

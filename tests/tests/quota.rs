@@ -41,7 +41,7 @@ async fn server(namespace: &str, hard: &Value) -> (RunningServer, String) {
     (server, root)
 }
 
-/// What so many clients get who all make config maps at once, each one after the other.
+/// The responses to many clients that create config maps at once, each one after the other.
 async fn storm(
     server: &RunningServer,
     root: &str,
@@ -83,7 +83,7 @@ async fn sixty_four_at_once_never_exceed_a_quota() {
     let at = format!("{root}/resourcequotas/q");
     assert_eq!(client.get(&at).await.expect(200)["status"]["used"]["configmaps"], "200");
 
-    // What goes makes room, and no more room than it took.
+    // Deleting objects releases exactly what they used.
     for name in &made[..30] {
         client.delete(&format!("{root}/configmaps/{name}")).await.expect(200);
     }
@@ -128,7 +128,7 @@ async fn who_deletes_meanwhile_gives_nothing_away() {
     }
 }
 
-/// Two servers write the same quota: who finds it changed looks again.
+/// Two servers write the same quota: on a conflict the quota is read again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_share_a_quota() {
     let Some(etcd) = Etcd::for_test("two_servers_share_a_quota").await else { return };
@@ -153,7 +153,7 @@ async fn two_servers_share_a_quota() {
                     let name = format!("s-{number}-{round}");
                     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
                     let answer = client.post(&at, &secret).await;
-                    // Who is unlucky four times is told of the conflict, as upstream tells it.
+                    // After four conflicts the client gets a 409, as with upstream.
                     assert!([201, 403, 409].contains(&answer.status.as_u16()), "{}", answer.text());
                     made += u32::from(answer.status == 201);
                 }
@@ -190,7 +190,7 @@ async fn what_is_there_before_a_quota_is_counted() {
                    requests.cpu=500m, limited: requests.cpu=1";
     assert_eq!(refused["message"], message);
 
-    // A pod that has ended is no longer charged, and a new limit is a new count.
+    // A pod that has ended is no longer charged, and a new limit is counted again.
     let ended = json!({"status": {"phase": "Succeeded"}});
     client.patch(&format!("{root}/pods/a/status"), "application/merge-patch+json", &ended).await.expect(200);
     until(&client, "one has ended", &at, |it| it["status"]["used"]["requests.cpu"] == "250m").await;
@@ -208,14 +208,14 @@ fn sized_pod(name: &str, cpu: &str) -> Value {
     pod
 }
 
-/// What is made in a namespace for two who count it.
+/// Creates objects in a namespace for the comparison of two counts.
 async fn furnish(client: &Client, root: &str) {
     let post =
         async |what: &str, body: &Value| drop(client.post(&format!("{root}/{what}"), body).await.expect(201));
     let mut best = fixture::small_pod("best");
     best["spec"]["activeDeadlineSeconds"] = 3600.into();
     for mut pod in [sized_pod("a", "100m"), sized_pod("b", "100m"), sized_pod("c", "100m"), best] {
-        // Nobody runs it, so that nobody changes what is said of it.
+        // The pod does not run, so its status does not change.
         pod["spec"]["schedulingGates"] = json!([{"name": "example.com/never"}]);
         post("pods", &pod).await;
     }
@@ -291,7 +291,7 @@ async fn the_real_controller_counts_as_we_do() {
     assert_eq!(seen[0][1]["used"]["pods"], "1");
 }
 
-/// The controller and admission do not fight: what comes and goes is counted once.
+/// The controller and admission do not interfere: every create and delete is counted once.
 #[tokio::test]
 async fn admission_and_the_real_controller_agree() {
     let Some(cluster) = Cluster::for_test("admission_and_the_real_controller_agree").await else { return };

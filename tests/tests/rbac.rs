@@ -1,4 +1,4 @@
-//! Roles: what they allow, who may give them away, and which exist in every cluster.
+//! RBAC: permissions, escalation checks, and bootstrap roles.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const SERVER_DEFAULTS: [&str; 4] = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
 
-/// How long a change may take to count.
+/// The time limit for a change to take effect.
 const COUNTS_WITHIN: Duration = Duration::from_secs(10);
 
 fn client(server: &RunningServer, user: &str, groups: &[&str]) -> Client {

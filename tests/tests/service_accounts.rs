@@ -205,7 +205,7 @@ async fn every_namespace_has_what_its_pods_need() {
     let server = start().await;
     let admin = server.client();
     admin.post("/api/v1/namespaces", &fixture::namespace("fresh")).await.expect(201);
-    // Nobody waits for the account: the pod does.
+    // The client does not wait for the service account: admission of the pod does.
     let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
     let made = admin.post("/api/v1/namespaces/fresh/pods", &pod).await.expect(201);
     assert_eq!(made["spec"]["serviceAccountName"], "default");

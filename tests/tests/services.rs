@@ -1,4 +1,4 @@
-//! Addresses and node ports of services: everybody gets their own, and nobody keeps what they do not need.
+//! Addresses and node ports of services: each is allocated once, and released when it is not needed.
 
 use std::collections::BTreeSet;
 
@@ -104,7 +104,7 @@ async fn what_is_not_made_takes_nothing() {
     assert_eq!(node_port(&dry), 32769);
     assert!(taken(&client).await.is_empty());
 
-    // Refused by a rule that is asked after the numbers were taken.
+    // Rejected by a rule that is checked after the allocation.
     let mut wrong = asked.clone();
     wrong["sessionAffinity"] = json!("Nope");
     client.post(SERVICES, &service("a", wrong)).await.refused(422, "Invalid");

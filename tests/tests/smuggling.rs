@@ -1,5 +1,5 @@
-//! Requests that two readers could understand in two ways, said byte by byte to us and to upstream's server. Behind each
-//! stands another request, which must be answered as one or not at all.
+//! Request smuggling: requests that two parsers could read in two ways, sent byte by byte to us and to
+//! upstream's server. Each is followed by another request, which must get one response or none.
 
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use keelson_tests::upstream::Upstream;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const BODY: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"smuggled-"}}"#;
 
-/// All requests end with one that closes the connection; only who waits for more than it gets takes so long.
+/// All requests end with one that closes the connection; only a server that waits for more data takes so
+/// long.
 const PATIENCE: Duration = Duration::from_secs(5);
 const AT_ONCE: usize = 8;
 /// A connection that is silent for this long after a response stays open.
 const SILENCE: Duration = Duration::from_millis(700);
 
-/// What is said, and the codes of the answers.
+/// The bytes that are sent, and the status codes of the responses.
 struct Case {
     said: Vec<u8>,
     upstream: &'static str,
@@ -55,7 +56,7 @@ fn line(line: &str, upstream: &'static str, ours: &'static str) -> Case {
     case(format!("{line}\r\nhost: a\r\n\r\n"), upstream, ours)
 }
 
-/// What says how long a body is.
+/// Headers that define the length of a body.
 fn lengths() -> Vec<Case> {
     let size = BODY.len();
     let chunks = format!("{size:x}\r\n{BODY}\r\n0\r\n\r\n");
@@ -209,7 +210,7 @@ fn cases() -> Vec<Case> {
     [lengths(), chunks(), headers(), lines(), unwanted()].into_iter().flatten().collect()
 }
 
-/// Says everything, on a connection each, a few at once.
+/// Sends every case on its own connection, a few at once.
 async fn answers(connector: &Connector, cases: &[Case]) -> Vec<String> {
     let say = |case: &Case| {
         let (connector, said) = (connector.clone(), case.said.clone());

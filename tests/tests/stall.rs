@@ -10,14 +10,14 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const SCALERS: &str = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// How many do the same at once.
+/// The number of concurrent clients.
 const AT_ONCE: usize = 16;
 
 /// A list that is longer than what a client of HTTP/2 takes before it is read.
 const OBJECTS: usize = 100;
 const SIZE: usize = 50_000;
 
-/// What is written is large.
+/// The size of written objects.
 const WRITTEN: usize = 100_000;
 const OPERATIONS: usize = 2_000;
 
@@ -28,7 +28,7 @@ async fn start() -> RunningServer {
     RunningServer::start(Options::default().argument("--feature-gates=CBORServingAndStorage=true")).await
 }
 
-/// A config map with many short lines, so that indentation and YAML have something to do.
+/// A config map with many short lines, to give indentation and YAML some work.
 fn large(name: &str, size: usize) -> Value {
     let data: serde_json::Map<String, Value> = (0..size / 100)
         .map(|key| (format!("key-{key:06}"), json!("some words in a row, ".repeat(4))))
@@ -82,7 +82,7 @@ async fn long_lists_wait_for_their_clients() {
     }
 }
 
-/// What each form says is what the compact list says.
+/// Every form of a list has the content of the compact one.
 #[tokio::test]
 async fn all_forms_of_a_list_say_the_same() {
     let server = start().await;

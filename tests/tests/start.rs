@@ -94,7 +94,7 @@ async fn a_folder_has_one_server() {
 #[tokio::test]
 async fn a_folder_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
-    // A file where the folder should be stops everybody, also those who may write everywhere.
+    // A file in place of the folder makes the start fail for every user, even for root.
     let data = folder.path().join("data");
     fs::write(&data, "not a folder").expect("a file");
     let port = keelson_testkit::free_port().expect("a port").to_string();

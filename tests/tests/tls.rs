@@ -34,7 +34,7 @@ impl Pair {
         Pair { certificate: folder.join(format!("{name}.crt")), key: folder.join(format!("{name}.key")) }
     }
 
-    /// Writes a pair for `names` of an authority of its own.
+    /// Writes a certificate for `names`, signed by a new CA.
     fn write(&self, names: &[&str]) {
         let authority = Authority::new("serving").expect("a test knows what works");
         let identity = authority.server(names).expect("a test knows what works");
@@ -223,7 +223,7 @@ async fn certificates_that_are_no_good_are_unauthorized() {
         (stranger.client("d", &["system:masters"]), "x509: certificate signed by unknown authority"),
     ] {
         for protocol in [Protocol::Http1, Protocol::Http2] {
-            // Who is not known gets one request on each connection.
+            // Unauthenticated clients get one request per connection.
             for path in ["/healthz", CONFIG_MAPS] {
                 let identity = identity.as_ref().unwrap().clone();
                 let client = server.client_as(&server.credentials().with_identity(identity), protocol);
@@ -279,14 +279,14 @@ async fn who_comes_back_shakes_hands_quickly_and_is_who_they_were() {
                     .await;
             assert!(said.starts_with("HTTP/1.1 403 Forbidden"), "{said}");
             assert!(said.contains("User \\\"jane\\\" cannot list"), "{said}");
-            // Servers with a curve of their own wish ask once more, which is no difference here.
+            // A server that prefers another curve asks once more, which makes no difference here.
             let kind = stream.get_ref().1.handshake_kind();
             assert_eq!(kind, Some(expected), "{version:?}");
         }
     }
 }
 
-/// Says something and listens until the other side hangs up.
+/// Sends a text and reads until the other side closes the connection.
 async fn exchange<S>(stream: &mut S, text: &str) -> String
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! What is wrong with objects, by our words and by upstream's: crates/apis/testdata/validation.
+//! Validation: our errors and upstream's, compared with crates/apis/testdata/validation.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use keelson_testkit::{Client, Kubeconfig, Options, Protocol, RunningServer};
 use keelson_tests::upstream::{EVERYTHING, Upstream};
 use keelson_tests::validation::File;
 
-/// Everything that is said about every case is what the files say.
+/// The outcome of every case is that of the files.
 #[tokio::test]
 async fn every_case_is_judged_as_it_is_written() {
     match named() {
@@ -32,7 +32,7 @@ async fn upstream_judges_every_case_as_it_is_written() {
     run(upstream.client()).await;
 }
 
-/// The server that `cargo xtask parity validation` was told to ask.
+/// The server that was given to `cargo xtask parity validation`.
 fn named() -> Option<Client> {
     let file = std::env::var("KEELSON_VALIDATION_KUBECONFIG").ok()?;
     let kubeconfig = Kubeconfig::load(Path::new(&file)).expect("a kubeconfig");

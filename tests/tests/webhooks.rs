@@ -11,7 +11,7 @@ const MERGE: &str = "application/merge-patch+json";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/hooked/deployments";
 const PODS: &str = "/api/v1/namespaces/hooked/pods";
 
-/// What is done with a server; the answers in order.
+/// Requests about objects; the responses in order.
 async fn dialogue(side: &Side) -> Vec<String> {
     let mut answers = Vec::new();
     let client = &side.client;
@@ -92,7 +92,7 @@ fn rules(group: &str, version: &str, resources: &[&str]) -> Value {
     json!({"rules": [{"operations": ["*"], "apiGroups": [group], "apiVersions": [version], "resources": resources}]})
 }
 
-/// What is done with parts of objects, and with options.
+/// Requests about subresources, and with options.
 async fn parts(side: &Side) -> Vec<String> {
     let mut answers = Vec::new();
     let client = &side.client;
@@ -155,7 +155,7 @@ async fn parts(side: &Side) -> Vec<String> {
     answers
 }
 
-/// What rules of one version mean for others.
+/// Rules of one version and requests in other versions.
 async fn versions(side: &Side) -> Vec<String> {
     let mut answers = Vec::new();
     let client = &side.client;
@@ -189,7 +189,8 @@ async fn versions(side: &Side) -> Vec<String> {
     side.validating("/see", &seen_from("events.k8s.io")).await;
     note(&client.post(old, &old_event("old")).await);
     side.forget().await;
-    // Upstream takes an event that has been there and back for changed: nobody who changes it is asked again.
+    // Upstream treats an event that was converted there and back as changed, so this step has no mutating
+    // webhook.
     side.validating("/see", &seen_from("events.k8s.io")).await;
     side.caught_up(&format!("{old}/old")).await;
     note(&client.patch(&format!("{old}/old"), MERGE, &json!({"count": 2})).await);
@@ -218,7 +219,7 @@ fn new_event(name: &str) -> Value {
     })
 }
 
-/// What is not done: nobody is asked about configurations, and objects that are broken are not stored.
+/// Webhooks are not called for webhook configurations, and broken objects are not stored.
 async fn breakage(side: &Side) -> Vec<String> {
     let mut answers = Vec::new();
     let client = &side.client;
@@ -297,7 +298,7 @@ rules:
   namespaces: [hooked]
 ";
 
-/// What webhooks had noted of each request.
+/// The audit annotations of webhooks, for each request.
 fn annotations(log: &str) -> Vec<String> {
     let events = log.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());
     let noted = events.filter_map(|event| {

@@ -127,7 +127,8 @@ async fn a_webhook_written_with_kopf_changes_and_judges_objects() {
     assert_eq!(made.expect(201)["metadata"]["labels"]["admitted"], "kopf");
 }
 
-/// Leads the operator's webhooks to a service whose endpoint is on this machine. Nobody may say that by the API.
+/// Directs the operator's webhooks to a service whose endpoint is on this machine. The API does not accept
+/// such an endpoint.
 async fn behind_a_service(client: &Client, etcd: &Etcd, port: u16, ca: &str) {
     let service = json!({"metadata": {"name": "hooks"}, "spec": {"ports": [{"port": 443}]}});
     client.post("/api/v1/namespaces/hooked/services", &service).await.expect(201);

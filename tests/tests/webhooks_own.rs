@@ -43,7 +43,7 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 #[tokio::test]
 async fn a_webhook_that_hangs_ends_with_its_time() {
     let (_server, side) = side(&[]).await;
-    // Somebody who takes connections and says nothing.
+    // A server that accepts connections and does not answer.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let hangs = json!({"clientConfig": {"url": format!("https://127.0.0.1:{port}/x")}, "timeoutSeconds": 1});
@@ -135,7 +135,7 @@ async fn a_webhook_that_fails_again_and_again_is_left_alone_for_a_while() {
     let state =
         "keelson_admission_webhook_circuit_state{configuration=\"a-error\",name=\"error.example.com\"} 2";
     assert!(side.client.get("/metrics").await.text().contains(state));
-    // After the pause one question is let through, and opens it again.
+    // After the pause one call is let through, and opens the circuit again.
     eventually("the probe", async || refusal(&side, "d").await == usual).await;
     assert_eq!(side.callee.asked().len(), 3);
     assert!(refusal(&side, "e").await.starts_with(open));
@@ -179,7 +179,7 @@ async fn twenty_validating_webhooks_are_asked_at_once() {
     assert!(took < delay * 10, "{took:?}");
 }
 
-/// A folder with a webhook of a file in it, and what tells the server of it.
+/// A folder with a static webhook configuration, and the flags for it.
 fn manifests(folder: &Path) -> (std::path::PathBuf, Vec<String>) {
     let manifests = folder.join("manifests");
     fs::create_dir(&manifests).expect("a folder");

@@ -1,4 +1,4 @@
-//! What webhooks are told of things that go at once, and what clients are told by webhooks: as upstream does.
+//! Webhook reviews of immediate deletions, and warnings from webhooks to clients, as upstream does.
 
 use keelson_testkit::{Options, RunningServer, fixture};
 use keelson_tests::upstream::Upstream;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const PODS: &str = "/api/v1/namespaces/hooked/pods";
 
-/// What webhooks warn of, as it stands in their answers.
+/// The warnings of webhooks, as they are in their answers.
 fn warnings() -> Vec<String> {
     let list = |texts: &[&str]| json!(texts).to_string();
     let same = |count: usize, width: usize, letter: char| {
@@ -25,7 +25,7 @@ fn warnings() -> Vec<String> {
         list(&["a", "b", "a", "", " ", "b "]),
         list(&["\"quoted\" and \\ back", "é 😀 日本", "299 - \"no\"", "a, b; c=d"]),
         list(&["one\nline", "tab\there", "good", "\u{7f}", "\u{85}", "bell\u{7}", "\u{2028}", "\u{feff}"]),
-        // Halves of a pair, which are no text.
+        // Unpaired surrogates, which are not valid text.
         r#"["\ud800x", "\udc00", "\ud83d\ude00"]"#.to_owned(),
         r#"[null, "a", ""]"#.to_owned(),
         r#"["a", 7]"#.to_owned(),
@@ -77,8 +77,8 @@ async fn heard(side: &Side) -> Vec<String> {
     answers
 }
 
-/// Pods that go at once, and what is asked about each of them. Upstream asks one more time about what its cache does
-/// not know to be changed: a question that comes twice counts once.
+/// Pods that are deleted at once, and the reviews of each deletion. Upstream sends one more review if its
+/// cache is late: duplicate reviews count once.
 async fn vanished(side: &Side) -> Vec<String> {
     let pods = json!({"rules": [{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]});
     side.validating("/see", &pods).await;

@@ -1,4 +1,4 @@
-//! How much of the published API we have, counted: samples in every encoding, discovery documents, OpenAPI.
+//! API coverage: samples in every encoding, discovery documents and OpenAPI, compared with the published API.
 //!
 //! `cargo xtask parity api` prints the counts.
 
@@ -32,7 +32,7 @@ impl Report {
     }
 }
 
-/// What must be true of a sample.
+/// A check of a sample.
 type Check = fn(&Sample, &Schema) -> Result<(), String>;
 
 #[test]
@@ -64,7 +64,7 @@ fn every_sample_goes_through_every_encoding_unchanged() {
     report.finish();
 }
 
-/// How many fields a document fills.
+/// The number of fields in a document.
 fn fields(value: &Value) -> usize {
     match value {
         Value::Object(map) => map.len() + map.values().map(fields).sum::<usize>(),
@@ -110,7 +110,7 @@ fn through_yaml(sample: &Sample, schema: &Schema) -> Result<(), String> {
 fn through_protobuf(sample: &Sample, _: &Schema) -> Result<(), String> {
     let message = sample.bytes("pb");
     let envelope = protobuf::Envelope::read(&message).map_err(|error| error.to_string())?;
-    // An event of a watch names no kind of its own.
+    // A watch event has no kind of its own.
     let envelope = envelope.or(&sample.api_version(), &sample.kind);
     let value = envelope.decode().map_err(|error| error.to_string())?;
     let written = protobuf::encode(&value, &sample.api_version(), &sample.kind);
@@ -179,7 +179,7 @@ async fn openapi_is_what_upstream_publishes() {
     assert_eq!(compared.equal, compared.total, "{compared}");
 }
 
-/// With these flags upstream's server gives the published documents.
+/// With these flags upstream's server serves the published documents.
 fn everything() -> Options {
     let flags = [
         "--runtime-config=api/all=true",
@@ -229,7 +229,7 @@ fn difference(ours: &Value, theirs: &Value, at: &str) -> Option<String> {
     }
 }
 
-/// Whether a folder is there at all.
+/// Whether the folder of the published data exists.
 #[test]
 fn the_yardsticks_are_where_they_should_be() {
     if let Some(folder) = yardstick::folder("yardsticks") {

@@ -1,4 +1,4 @@
-//! Access: who is asked about users and their rights.
+//! Access: the authenticator and the authorizers behind reviews, token requests and escalation checks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use keelson_authz::{AlwaysDeny, Authorizer};
 /// The server's own authentication and authorization, which reviews answer from.
 #[derive(Clone)]
 pub struct Access {
-    /// Knows whose token it is.
+    /// Authenticates tokens.
     pub authenticator: Arc<dyn Authenticator>,
-    /// Knows who may do what.
+    /// Decides about access.
     pub authorizer: Arc<dyn Authorizer>,
-    /// Knows who has which role, whether or not roles decide.
+    /// The RBAC rules, whether or not RBAC is an authorization mode.
     pub rbac: Arc<Rbac>,
-    /// For whom tokens are good that are not made for anybody in particular.
+    /// The audiences of tokens that name none.
     pub api_audiences: Vec<String>,
-    /// Makes tokens of service accounts; without it nobody gets one.
+    /// Issues service account tokens; without it none are issued.
     pub tokens: Option<Tokens>,
 }
 
-/// How tokens of service accounts are made.
+/// How service account tokens are issued.
 #[derive(Clone)]
 pub struct Tokens {
     /// Signs them.
     pub issuer: Arc<Issuer>,
     /// The longest life that can be asked for, in seconds.
     pub max_seconds: Option<i64>,
-    /// Whether tokens of pods live longer than kubelets ask.
+    /// Whether tokens of pods live longer than kubelets request.
     pub extended: bool,
-    /// How many seconds they live then.
+    /// The extended lifetime in seconds.
     pub extended_seconds: i64,
 }
 
 impl Default for Access {
-    /// Nobody is known, and nothing is allowed.
+    /// No user is known, and nothing is allowed.
     fn default() -> Access {
         Access {
             authenticator: Arc::new(keelson_authn::Union::new(Vec::new())),

@@ -1,4 +1,4 @@
-//! `admissionregistration.k8s.io`: who is asked before an object is written.
+//! `admissionregistration.k8s.io`: admission webhooks and policies.
 
 mod expressions;
 mod matching;

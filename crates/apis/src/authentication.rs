@@ -1,4 +1,4 @@
-//! `authentication.k8s.io`: who somebody is.
+//! `authentication.k8s.io`: reviews of tokens and of the current user.
 
 mod self_subject_review;
 mod token_review;

@@ -1,4 +1,4 @@
-//! `authorization.k8s.io`: who may do what.
+//! `authorization.k8s.io`: access reviews.
 
 mod access_review;
 mod question;

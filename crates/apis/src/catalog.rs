@@ -11,36 +11,36 @@ use parking_lot::Mutex;
 use crate::access::Access;
 use crate::services::{Family, PortRange, ServiceCounts};
 
-/// What an operator may decide about built-in kinds.
+/// The operator's settings for built-in kinds.
 #[derive(Clone)]
 pub struct Settings {
-    /// How long events live.
+    /// The TTL of events.
     pub event_ttl: Duration,
-    /// Which features are on.
+    /// The enabled feature gates.
     pub features: BTreeSet<String>,
-    /// Whether containers may have all rights on their nodes.
+    /// Whether privileged containers are allowed.
     pub allow_privileged: bool,
-    /// Who is asked when a client wants to know what somebody may do, or whose token it has.
+    /// The authenticators and authorizers behind reviews.
     pub access: Access,
-    /// Where objects are kept, for those who report how that is.
+    /// The storage, for ComponentStatus.
     pub ground: Option<Ground>,
-    /// Where services get addresses and ports from.
+    /// The ranges of service addresses and node ports.
     pub services: ServiceRanges,
-    /// What is counted about them.
+    /// The metrics of their allocation.
     pub service_counts: Arc<ServiceCounts>,
     /// Features that are off. Only with an older version of Kubernetes, which is emulated, can those be off that v1.36 has
     /// for good.
     pub off: BTreeSet<String>,
-    /// The features that something asked for.
+    /// The feature gates that were queried.
     pub asked: Arc<Mutex<BTreeSet<String>>>,
 }
 
-/// Where services get addresses and ports from.
+/// The ranges of service addresses and node ports.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceRanges {
     /// The address family of services that do not say.
     pub primary: Family,
-    /// Whether services can have an address of the other family as well.
+    /// Whether services can have an address of the second family as well.
     pub is_dual: bool,
     /// The ports that node ports are taken from.
     pub node_ports: PortRange,
@@ -53,19 +53,19 @@ impl Default for ServiceRanges {
 }
 
 impl Settings {
-    /// Whether a feature is on. Who asks makes it a feature that switches something.
+    /// Whether a feature gate is enabled. Also records that the gate has an effect.
     pub fn is_on(&self, feature: &str) -> bool {
         self.asked.lock().insert(feature.to_owned());
         self.features.contains(feature)
     }
 
-    /// Whether a feature is off that v1.36 has for good.
+    /// Whether a feature that is always on in v1.36 is off.
     pub fn is_missing(&self, feature: &str) -> bool {
         self.asked.lock().insert(feature.to_owned());
         self.off.contains(feature)
     }
 
-    /// The features that something asked for.
+    /// The feature gates that were queried.
     pub fn asked(&self) -> BTreeSet<String> {
         self.asked.lock().clone()
     }
@@ -153,8 +153,8 @@ pub fn groups(settings: &Settings) -> Vec<Group> {
     groups
 }
 
-/// Whether upstream judges the metadata of a kind by the rules that custom resources have, too: any qualified name may
-/// be a finalizer.
+/// Whether upstream validates the metadata of a kind with the generic rules, as for custom resources: any
+/// qualified name may be a finalizer.
 ///
 /// Upstream: who calls ValidateObjectMeta of apimachinery/pkg/api/validation, and not that of pkg/apis/core/validation
 /// (v1.36.4).

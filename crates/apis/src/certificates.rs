@@ -1,4 +1,4 @@
-//! `certificates.k8s.io`: requests for certificates, and whom to trust.
+//! `certificates.k8s.io`: certificate requests and trust bundles.
 
 mod cluster_trust_bundle;
 pub(crate) mod keys;

@@ -1,4 +1,4 @@
-//! `coordination.k8s.io`: who leads.
+//! `coordination.k8s.io`: leader election.
 
 mod lease;
 mod lease_candidate;

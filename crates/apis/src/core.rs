@@ -24,7 +24,7 @@ use crate::catalog::Settings;
 use crate::shared::default_columns::default_columns;
 use crate::shared::pod_template::Gates;
 
-/// What can be done through the proxy of an object.
+/// The verbs of the proxy subresources.
 const PROXY: &[&str] = &["create", "delete", "get", "patch", "update"];
 
 /// The core group, which has no name.
@@ -33,7 +33,7 @@ pub(crate) fn group(settings: &Settings) -> Group {
     network(cluster(group, settings), settings)
 }
 
-/// What pods read, and what is told about them.
+/// Configuration of pods, and events.
 fn configuration(group: Group, settings: &Settings) -> Group {
     let event_ttl = settings.event_ttl;
     group
@@ -159,7 +159,7 @@ fn storage(group: Group, settings: &Settings) -> Group {
         )
 }
 
-/// What belongs to no namespace, and namespaces themselves.
+/// Cluster-scoped kinds, and namespaces.
 fn cluster(group: Group, settings: &Settings) -> Group {
     group
         .serve(
@@ -188,7 +188,7 @@ fn cluster(group: Group, settings: &Settings) -> Group {
         )
 }
 
-/// How pods are reached.
+/// Services and endpoints.
 fn network(group: Group, settings: &Settings) -> Group {
     group
         .serve(

@@ -1,4 +1,4 @@
-//! `flowcontrol.apiserver.k8s.io`: whose requests go first.
+//! `flowcontrol.apiserver.k8s.io`: priority and fairness of requests.
 
 mod flow_schema;
 mod mandatory;

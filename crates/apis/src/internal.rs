@@ -1,4 +1,4 @@
-//! `internal.apiserver.k8s.io`: what servers of a cluster tell each other.
+//! `internal.apiserver.k8s.io`: StorageVersions, which the servers of a cluster share.
 
 mod rules;
 
@@ -68,7 +68,7 @@ impl Strategy for StorageVersion {
         rules::check_status(object.fields.map("status"), errors);
     }
 
-    /// Nothing but the metadata changes.
+    /// Only the metadata can change.
     fn validate_update(&self, _: &Context, _: &Object, _: &Object, _: &mut FieldErrors) {}
 
     fn validate_status_update(&self, _: &Context, object: &Object, _: &Object, errors: &mut FieldErrors) {

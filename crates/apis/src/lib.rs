@@ -32,7 +32,7 @@ mod storage;
 mod storagemigration;
 
 pub mod services {
-    //! The addresses and ports that services get, for who looks after them.
+    //! Allocation of service addresses and ports, for the controllers that repair it.
 
     pub use crate::core::service::{
         Asked, ClusterAddresses, FAMILY_LABEL, Family, KEEPER, MANAGED_BY, NodePorts, Outcomes, Owner,
@@ -48,7 +48,7 @@ pub mod text_rules {
 }
 
 pub mod certificate_requests {
-    //! Requests for certificates, for who signs them.
+    //! Certificate requests, for the controller that signs them.
 
     pub use crate::certificates::keys::signature_problem;
 }

@@ -1,4 +1,4 @@
-//! How long versions of kinds live: since when they are deprecated, and which release drops them.
+//! API lifecycle: since when versions of kinds are deprecated, and which release removes them.
 
 use keelson_registry::{Deprecation, Group};
 
@@ -13,7 +13,7 @@ const fn since(since: &'static str, removed: &'static str) -> Deprecation {
     Deprecation { since, removed, instead: "" }
 }
 
-/// What is deprecated in v1.36. What v1.36 does not serve any more is not here: it is nowhere.
+/// The APIs that are deprecated in v1.36. APIs that v1.36 no longer serves are not listed.
 ///
 /// Upstream: the methods APILifecycleDeprecated, APILifecycleRemoved and APILifecycleReplacement of
 /// api/**/zz_generated.prerelease-lifecycle.go and api/core/v1/lifecycle.go (v1.36.4).
@@ -74,7 +74,7 @@ const DEPRECATED: &[Lifecycle] = &[
     },
 ];
 
-/// What came after v1.33, the oldest version that can be emulated, with the minor version that it came with.
+/// The APIs introduced after v1.33, the oldest version that can be emulated, with their minor version.
 ///
 /// Upstream: the methods APILifecycleIntroduced of api/**/zz_generated.prerelease-lifecycle.go (v1.36.4).
 const INTRODUCED: &[(&str, &[&str], u8)] = &[
@@ -92,7 +92,7 @@ const INTRODUCED: &[(&str, &[&str], u8)] = &[
     ("storagemigration.k8s.io/v1beta1", &["StorageVersionMigration"], 35),
 ];
 
-/// Tells the versions in `groups` when they came, and that they are on their way out.
+/// Sets on the versions in `groups` when they were introduced, and whether they are deprecated.
 pub(crate) fn mark(groups: &mut [Group]) {
     for resource in groups.iter_mut().flat_map(|group| &mut group.resources) {
         for version in &mut resource.versions {

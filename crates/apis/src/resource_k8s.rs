@@ -1,4 +1,4 @@
-//! `resource.k8s.io`: devices, and who may use them.
+//! `resource.k8s.io`: dynamic resource allocation, devices and claims for them.
 
 mod admin_access;
 mod attribute_rules;

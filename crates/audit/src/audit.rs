@@ -1,4 +1,4 @@
-//! Audit: a policy, and those who are told.
+//! Audit: a policy and its backends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +10,14 @@ use keelson_stdx::task::Tasks;
 use crate::backend::{Backend, BackendSettings, Ground, Output};
 use crate::{Event, Judgement, Level, Policy, Record, Request};
 
-/// A policy, and those who are told.
+/// A policy and its backends.
 pub struct Audit {
     policy: Policy,
     backends: Vec<Backend>,
     ground: Ground,
 }
 
-/// What is counted. Upstream: apiserver/pkg/audit/metrics.go (v1.36.4).
+/// The metrics. Upstream: apiserver/pkg/audit/metrics.go (v1.36.4).
 #[derive(Debug, Default)]
 pub struct Counts {
     events: AtomicU64,
@@ -27,7 +27,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Those that can lose events.
+    /// The plugins that can lose events.
     pub const PLUGINS: [&'static str; 4] = ["buffered", "log", "truncate", "webhook"];
 
     /// Events that were handed to the backends.
@@ -35,17 +35,17 @@ impl Counts {
         self.events.load(Ordering::Relaxed)
     }
 
-    /// Requests by what the policy says about them.
+    /// Requests by audit level.
     pub fn levels(&self) -> impl Iterator<Item = (Level, u64)> {
         Level::ALL.into_iter().zip(self.levels.iter().map(|it| it.load(Ordering::Relaxed)))
     }
 
-    /// Events that were lost, by who lost them.
+    /// Lost events, by plugin.
     pub fn errors(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Counts::PLUGINS.into_iter().zip(self.errors.iter().map(|it| it.load(Ordering::Relaxed)))
     }
 
-    /// Requests that were refused because they could not be recorded.
+    /// Requests that were rejected because they could not be recorded.
     pub fn rejected(&self) -> u64 {
         self.rejected.load(Ordering::Relaxed)
     }
@@ -58,32 +58,32 @@ impl Counts {
 }
 
 impl Audit {
-    /// Records what `policy` says; nobody is told yet.
+    /// Records events as `policy` says; there are no backends yet.
     pub fn new(policy: Policy, clock: Clock) -> Audit {
         let ground = Ground { clock, tasks: Tasks::new(), counts: Arc::default() };
         Audit { policy, backends: Vec::new(), ground }
     }
 
-    /// Tells one more. In batch mode this starts a task.
+    /// Adds a backend. In batch mode this starts a task.
     #[must_use]
     pub fn with(mut self, settings: BackendSettings, output: Output) -> Audit {
         self.backends.push(Backend::new(settings, output, self.ground.clone()));
         self
     }
 
-    /// What is counted.
+    /// The metrics.
     pub fn counts(&self) -> &Arc<Counts> {
         &self.ground.counts
     }
 
-    /// How much is recorded of a request.
+    /// The policy's decision about a request.
     pub fn judge(&self, request: &Request<'_>) -> Judgement {
         let judgement = self.policy.judge(request);
         self.ground.counts.levels[judgement.level as usize].fetch_add(1, Ordering::Relaxed);
         judgement
     }
 
-    /// The record of a request of which something is recorded.
+    /// Begins the record of a request at a level above `None`.
     pub fn record(self: &Arc<Audit>, judgement: Judgement, event: Event) -> Arc<Record> {
         Arc::new(Record::new(Arc::clone(self), judgement, event))
     }
@@ -97,7 +97,7 @@ impl Audit {
         self.ground.clock.since_epoch()
     }
 
-    /// Tells everybody, and waits for those who want to be waited for. `false`: the request must not go on.
+    /// Sends the event to all backends, and waits for the blocking ones. `false`: the request must not go on.
     pub(crate) async fn tell(&self, event: &parking_lot::Mutex<Event>) -> bool {
         self.ground.counts.events.fetch_add(1, Ordering::Relaxed);
         let mut is_recorded = true;
@@ -110,7 +110,7 @@ impl Audit {
         is_recorded
     }
 
-    /// Tells everybody, and waits for nobody.
+    /// Sends the event to all backends without waiting.
     pub(crate) fn tell_now(&self, event: &Event) {
         self.ground.counts.events.fetch_add(1, Ordering::Relaxed);
         for backend in &self.backends {

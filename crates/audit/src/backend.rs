@@ -1,11 +1,11 @@
-//! Backend: somebody who is told of events, at once or in batches.
+//! Backend: receives audit events, at once or in batches.
 //!
 //! ```text
 //! event ─▶ encode (truncate) ─▶ blocking: written before the request goes on
 //!                               batch:    queue (bounded) ─▶ batches (throttled) ─▶ written
 //! ```
 //!
-//! What does not fit into the queue is lost, counted and logged; requests are never held up by a queue.
+//! An event that does not fit into the queue is lost, counted and logged; a full queue never delays requests.
 
 mod batch;
 mod file;
@@ -32,22 +32,22 @@ use crate::{Counts, Error, Event, Level};
 pub enum Mode {
     /// Never.
     Batch,
-    /// Always; what cannot be recorded is lost.
+    /// Always; events that cannot be recorded are lost.
     Blocking,
-    /// Always; what cannot be recorded when it comes in is refused.
+    /// Always; a request whose RequestReceived event cannot be recorded is rejected.
     BlockingStrict,
 }
 
-/// How events are gathered.
+/// How events are collected into batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchSettings {
     /// So many events wait at most.
     pub buffer_size: usize,
     /// So many are sent together at most.
     pub max_size: usize,
-    /// So long an event waits for others.
+    /// How long an event waits for others.
     pub max_wait: Duration,
-    /// How often batches are sent; `None` is no limit.
+    /// The rate limit of batches; `None` for no limit.
     pub throttle: Option<Throttle>,
 }
 
@@ -56,40 +56,40 @@ pub struct BatchSettings {
 pub struct Throttle {
     /// Batches per second.
     pub per_second: f64,
-    /// After a pause, so many at once.
+    /// The number of batches that may be sent at once after a pause.
     pub burst: usize,
 }
 
-/// How large events and batches may be, in bytes.
+/// The largest size of events and batches, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncate {
-    /// From larger ones the objects are taken away.
+    /// The objects are removed from larger events.
     pub max_event: usize,
     /// Larger ones are sent in several parts.
     pub max_batch: usize,
 }
 
-/// What can be set about a backend.
+/// The settings of a backend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BackendSettings {
     /// When a request waits for it.
     pub mode: Mode,
-    /// How events are gathered in batch mode.
+    /// How events are collected in batch mode.
     pub batch: BatchSettings,
-    /// How large they may be.
+    /// The size limits.
     pub truncate: Option<Truncate>,
 }
 
-/// Where events go.
+/// The destination of events.
 pub enum Output {
     /// Lines of a file.
     Log(LogFile),
-    /// Lists, sent to somebody.
+    /// A webhook that receives event lists.
     Webhook(Webhook),
 }
 
 impl Output {
-    /// As metrics call it.
+    /// The name in metrics.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Output::Log(_) => "log",
@@ -111,7 +111,7 @@ impl Output {
     }
 }
 
-/// What all backends stand on.
+/// The environment of all backends.
 #[derive(Clone)]
 pub(crate) struct Ground {
     pub(crate) clock: Clock,
@@ -119,11 +119,11 @@ pub(crate) struct Ground {
     pub(crate) counts: Arc<Counts>,
 }
 
-/// Somebody who is told of events.
+/// A backend for audit events.
 pub struct Backend {
     shared: Arc<Shared>,
     queue: Option<Queue>,
-    /// Events that are told while nobody waits, where telling takes long.
+    /// Events that are being sent without a request waiting, for outputs that are slow.
     under_way: Arc<AtomicUsize>,
 }
 
@@ -188,7 +188,7 @@ impl Backend {
         is_written || self.shared.settings.mode != Mode::BlockingStrict
     }
 
-    /// Takes an entry; nobody waits.
+    /// Accepts an entry without waiting for it to be written.
     pub(crate) fn hand_over(&self, entry: Bytes) {
         if let Some(queue) = &self.queue {
             return queue.push(entry);
@@ -219,7 +219,7 @@ impl Drop for UnderWay {
 }
 
 impl Shared {
-    /// Writes what can be written without waiting; `None` where that cannot be.
+    /// Writes without waiting if that is possible; `None` if not.
     fn write_now(&self, entry: &Bytes) -> Option<bool> {
         match &self.output {
             Output::Log(file) => Some(self.judged(1, file.write(entry))),
@@ -266,7 +266,7 @@ impl Shared {
     }
 }
 
-/// An error and what is behind it.
+/// An error and its causes.
 fn causes(error: &Error) -> String {
     match std::error::Error::source(error) {
         None => error.to_string(),

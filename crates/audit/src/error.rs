@@ -1,9 +1,9 @@
-//! Why something cannot be recorded.
+//! Errors of auditing.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why something cannot be recorded.
+/// Why an event cannot be recorded, or auditing cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The policy cannot be used; the text is upstream's.
@@ -12,20 +12,20 @@ pub enum Error {
     /// A file cannot be written.
     #[error("{} cannot be written", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// A line is longer than a file may be.
     #[error("write length {length} exceeds maximum file size {limit}")]
     TooLong {
-        /// Of the line.
+        /// The length of the line.
         length: u64,
-        /// Of a file.
+        /// The size limit of a file.
         limit: u64,
     },
-    /// Who is told of events does not take them.
+    /// The webhook did not accept the events.
     #[error("{0}")]
     Remote(String),
 }

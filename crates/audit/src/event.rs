@@ -1,4 +1,4 @@
-//! Event: what is recorded about a request, as `audit.k8s.io/v1` writes it.
+//! Event: an audit event in the form of `audit.k8s.io/v1`.
 
 mod json;
 mod line;
@@ -12,30 +12,30 @@ use keelson_status::Status;
 pub(crate) use self::json::{Form, HEAD, Objects};
 use crate::{Level, Stage};
 
-/// What is recorded about a request.
+/// An audit event about a request.
 #[derive(Clone, Debug, Default)]
 pub struct Event {
-    /// How much is recorded.
+    /// The audit level.
     pub level: Level,
     /// The id under which the client finds the event again.
     pub audit_id: String,
-    /// When this is recorded.
+    /// The stage of the request.
     pub stage: Stage,
     /// Path and query as they were sent.
     pub request_uri: String,
     /// `list`; for plain paths the method in lower case.
     pub verb: String,
-    /// Who asked; empty where nobody was recognised.
+    /// The user; empty if the request was not authenticated.
     pub user: UserInfo,
-    /// As whom.
+    /// The impersonated user.
     pub impersonated_user: Option<UserInfo>,
     /// The verb that allowed that; empty for `impersonate`.
     pub impersonation_constraint: &'static str,
     /// The proxies' word first, the peer last.
     pub source_ips: Vec<String>,
-    /// What the client says it is.
+    /// The user agent of the client.
     pub user_agent: String,
-    /// What it is about.
+    /// The object or resource of the request.
     pub object: Option<ObjectReference>,
     /// The code of the answer; 0 where there is none yet.
     pub code: u16,
@@ -45,15 +45,15 @@ pub struct Event {
     pub request_object: Option<Bytes>,
     /// The object that was answered, as JSON.
     pub response_object: Option<Bytes>,
-    /// When the request came in, since the epoch.
+    /// The time at which the request was received, since the epoch.
     pub received: Duration,
-    /// When this stage was reached, since the epoch.
+    /// The time at which this stage was reached, since the epoch.
     pub stage_time: Duration,
-    /// What others have to say.
+    /// Annotations by plugins, such as admission and authorization.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Somebody.
+/// A user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserInfo {
     /// The name.
@@ -66,7 +66,7 @@ pub struct UserInfo {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// What a request is about. Empty fields are not written.
+/// The object of a request. Empty fields are not written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct ObjectReference {
@@ -83,10 +83,10 @@ pub struct ObjectReference {
 impl Event {
     /// The annotation that says that the objects were left out because they are too large.
     pub const TRUNCATED: &str = "audit.k8s.io/truncated";
-    /// How long what a client says it is may be.
+    /// The largest length of a user agent.
     const USER_AGENT: usize = 1024;
 
-    /// What a client says it is, cut if that is long.
+    /// The user agent, truncated if it is too long.
     ///
     /// Upstream: apiserver/pkg/audit/request.go, maybeTruncateUserAgent (v1.36.4).
     #[must_use]

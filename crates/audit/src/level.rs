@@ -1,14 +1,14 @@
-//! How much is recorded of a request, and when.
+//! Audit levels and stages.
 
 use std::fmt;
 
-/// How much is recorded.
+/// The audit level: how much of a request is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Nothing.
     #[default]
     None,
-    /// Who, what, when; no objects.
+    /// User, request and times; no objects.
     Metadata,
     /// The object that was sent, too.
     Request,
@@ -17,10 +17,10 @@ pub enum Level {
 }
 
 impl Level {
-    /// All of them.
+    /// All levels.
     pub const ALL: [Level; 4] = [Level::None, Level::Metadata, Level::Request, Level::RequestResponse];
 
-    /// As it is written.
+    /// The name of the level.
     pub fn as_str(self) -> &'static str {
         match self {
             Level::None => "None",
@@ -30,18 +30,19 @@ impl Level {
         }
     }
 
-    /// By its name.
+    /// Finds a level by its name.
     pub fn parse(name: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|it| it.as_str() == name)
     }
 }
 
-/// When something is recorded.
+/// The stage of a request at which an event is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// Before anything is done.
+    /// Before the request is handled.
     RequestReceived,
-    /// The head of the answer is sent; only for requests that take long, and for those that are refused at the door.
+    /// The head of the response is sent; only for long-running requests, and for those that are rejected
+    /// early.
     #[default]
     ResponseStarted,
     /// The last byte is sent.
@@ -51,11 +52,11 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All of them.
+    /// All stages.
     pub const ALL: [Stage; 4] =
         [Stage::RequestReceived, Stage::ResponseStarted, Stage::ResponseComplete, Stage::Panic];
 
-    /// As it is written.
+    /// The name of the stage.
     pub fn as_str(self) -> &'static str {
         match self {
             Stage::RequestReceived => "RequestReceived",
@@ -65,7 +66,7 @@ impl Stage {
         }
     }
 
-    /// By its name.
+    /// Finds a stage by its name.
     pub fn parse(name: &str) -> Option<Stage> {
         Stage::ALL.into_iter().find(|it| it.as_str() == name)
     }
@@ -82,12 +83,12 @@ impl fmt::Display for Stage {
 pub struct Stages(u8);
 
 impl Stages {
-    /// Whether `stage` is one of them.
+    /// Whether the set contains `stage`.
     pub fn contains(self, stage: Stage) -> bool {
         self.0 & (1 << stage as u8) != 0
     }
 
-    /// Those of either set.
+    /// The union of both sets.
     #[must_use]
     pub fn or(self, other: Stages) -> Stages {
         Stages(self.0 | other.0)

@@ -1,4 +1,4 @@
-//! Who did what: the policy that says what is recorded, the events, and where they go.
+//! Auditing: the policy that says what is recorded, the events, and the backends that receive them.
 //!
 //! ```text
 //! request ──▶ Policy::judge ──▶ Record ──▶ RequestReceived ─┐
@@ -7,7 +7,7 @@
 //!                                 └──┴──▶ ResponseComplete ─┘
 //! ```
 //!
-//! A request that the policy has no interest in costs one pass over its rules and nothing else.
+//! A request that the policy does not record costs one pass over its rules and nothing else.
 //!
 //! Upstream: apiserver/pkg/audit, apiserver/plugin/pkg/audit (v1.36.4).
 

@@ -1,4 +1,4 @@
-//! Policy: the first rule that matches a request says how much of it is recorded.
+//! Policy: the first rule that matches a request decides how much of it is recorded.
 //!
 //! Upstream: apiserver/pkg/audit/policy/checker.go (v1.36.4).
 
@@ -6,7 +6,7 @@ mod read;
 
 use crate::{Level, Stages};
 
-/// What is recorded.
+/// An audit policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     rules: Vec<Rule>,
@@ -14,7 +14,7 @@ pub struct Policy {
     omit_managed_fields: bool,
 }
 
-/// What is recorded of some requests. An empty list says nothing about what it is about.
+/// A rule of the policy. An empty list does not restrict the rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Rule {
     level: Level,
@@ -35,14 +35,14 @@ struct GroupResources {
     resource_names: Vec<String>,
 }
 
-/// What a policy looks at.
+/// The attributes of a request that a policy uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
-    /// Name and groups of who asks; `None` where nobody was recognised.
+    /// Name and groups of the user; `None` if the request was not authenticated.
     pub user: Option<(&'r str, &'r [String])>,
     /// `list`; for plain paths the method in lower case.
     pub verb: &'r str,
-    /// What it is about.
+    /// The resource or path.
     pub target: Target<'r>,
     /// The path.
     pub path: &'r str,
@@ -68,19 +68,19 @@ pub enum Target<'r> {
     Path,
 }
 
-/// What the policy says about a request.
+/// The policy's decision about a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// How much is recorded.
+    /// The audit level.
     pub level: Level,
-    /// When nothing is recorded.
+    /// The stages at which no event is recorded.
     pub omit_stages: Stages,
     /// Whether objects are recorded without `metadata.managedFields`.
     pub omit_managed_fields: bool,
 }
 
 impl Policy {
-    /// What the first rule says that matches; nothing is recorded where none does.
+    /// The decision of the first matching rule; without one, nothing is recorded.
     pub fn judge(&self, request: &Request<'_>) -> Judgement {
         match self.rules.iter().find(|rule| rule.matches(request)) {
             None => Judgement {

@@ -1,4 +1,4 @@
-//! Record: what becomes known about one request, told at each of its stages.
+//! Record: collects the audit event of one request, and sends it to the backends at each stage.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use tracing::warn;
 
 use crate::{Audit, Event, Judgement, Level, Stage};
 
-/// What becomes known about one request.
+/// The audit record of one request.
 pub struct Record {
     audit: Arc<Audit>,
     judgement: Judgement,
@@ -29,22 +29,22 @@ impl Record {
         Record { audit, judgement, event: Mutex::new(event), is_complete: AtomicBool::new(false) }
     }
 
-    /// Whether the object that was sent is recorded.
+    /// Whether the request object is recorded.
     pub fn wants_request(&self) -> bool {
         self.judgement.level >= Level::Request
     }
 
-    /// Whether the object that is answered is recorded.
+    /// Whether the response object is recorded.
     pub fn wants_response(&self) -> bool {
         self.judgement.level >= Level::RequestResponse
     }
 
-    /// Changes what is known.
+    /// Changes the event.
     pub fn edit(&self, change: impl FnOnce(&mut Event)) {
         change(&mut self.event.lock());
     }
 
-    /// Somebody has something to say. Who says something first about `key` is right.
+    /// Adds an annotation. The first value of a `key` wins.
     pub fn annotate(&self, key: &str, value: impl Into<String>) {
         let value = value.into();
         let mut event = self.event.lock();
@@ -67,7 +67,7 @@ impl Record {
         self.event.lock().request_object = object;
     }
 
-    /// The patch that was sent, as JSON. Whatever it says about managed fields is what it does.
+    /// The patch that was sent, as JSON. Its managedFields are kept.
     pub fn request_patch(&self, patch: Bytes) {
         let patch = self.bounded(patch);
         self.event.lock().request_object = patch;
@@ -79,7 +79,7 @@ impl Record {
         self.event.lock().response_object = object;
     }
 
-    /// The answer begins with this code; it is `status`, if it is one.
+    /// The response begins with this code. `status` is its body, if that is a Status.
     pub fn answered(&self, code: u16, status: Option<Box<Status>>) {
         let object = status.as_ref().filter(|_| self.wants_response()).map(|it| it.to_json());
         let mut event = self.event.lock();
@@ -109,7 +109,7 @@ impl Record {
         }
     }
 
-    /// The answer begins, and nothing is said about its end.
+    /// The response begins, and no event is recorded at its end.
     pub async fn refused(&self) {
         self.is_complete.store(true, Ordering::Relaxed);
         self.reach(Stage::ResponseStarted).await;
@@ -125,7 +125,7 @@ impl Record {
         self.end(Stage::Panic);
     }
 
-    /// The last byte is sent, or nobody reads any more.
+    /// The last byte is sent, or the client has disconnected.
     pub fn complete(&self) {
         self.end(Stage::ResponseComplete);
     }
@@ -156,13 +156,13 @@ impl Record {
         event.stage_time = if stage == Stage::RequestReceived { event.received } else { self.audit.now() };
     }
 
-    /// The object as far as the policy wants it.
+    /// The object in the form that the policy wants.
     fn fit(&self, object: Bytes) -> Option<Bytes> {
         let object = self.bounded(object)?;
         Some(if self.judgement.omit_managed_fields { without_managed_fields(object) } else { object })
     }
 
-    /// `None` for what is too large.
+    /// `None` if the object is too large.
     fn bounded(&self, object: Bytes) -> Option<Bytes> {
         if object.len() > Record::MAX_OBJECT {
             self.annotate(Event::TRUNCATED, "true");
@@ -172,7 +172,7 @@ impl Record {
     }
 }
 
-/// What is said where there is no answer because nobody is there any more to read it.
+/// The Status for a request without a response because the client has disconnected.
 ///
 /// Upstream: apiserver/pkg/endpoints/filters/audit.go, WithAudit (v1.36.4).
 fn closed_early() -> Status {
@@ -180,7 +180,8 @@ fn closed_early() -> Status {
     Status { outcome: Outcome::Success, message, ..Status::default() }
 }
 
-/// An object, the items of a list and the objects in the rows of a table without what says who manages which field.
+/// Removes managedFields from an object, from the items of a list and from the objects in the rows of a
+/// table.
 ///
 /// Upstream: apiserver/pkg/audit/request.go, copyWithoutManagedFields (v1.36.4).
 fn without_managed_fields(object: Bytes) -> Bytes {

@@ -1,4 +1,4 @@
-//! Anonymous: everybody who presents nothing.
+//! Anonymous authentication: the user of requests without credentials.
 
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use crate::{Authenticated, Authenticator, Credentials, Outcome, User};
 
 static ANONYMOUS: LazyLock<Arc<User>> = LazyLock::new(|| Arc::new(User::anonymous()));
 
-/// Takes everybody for `system:anonymous`. Comes last, behind [`crate::FailOnError`].
+/// Authenticates every request as `system:anonymous`. Comes last, behind [`crate::FailOnError`].
 pub struct Anonymous;
 
 impl Authenticator for Anonymous {
@@ -19,7 +19,7 @@ impl Authenticator for Anonymous {
     }
 }
 
-/// Takes everybody for `system:anonymous` who asks for one of these paths, and nobody else.
+/// Authenticates requests for the listed paths as `system:anonymous`, and no other requests.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/anonymous/anonymous.go (v1.36.4).
 pub struct AnonymousAt {

@@ -1,4 +1,4 @@
-//! Authenticator: the one question that this crate answers.
+//! Authenticator: the trait of this crate.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use rustls_pki_types::CertificateDer;
 
 use crate::{AuthError, User};
 
-/// Says who sent a request.
+/// Authenticates requests: maps the credentials of a request to a user.
 ///
-/// `Ok(None)` is "not one of mine", and the next authenticator is asked. An error means that there were
-/// credentials of the kind this authenticator reads and that they are bad.
+/// `Ok(None)` means that the credentials are not of the kind this authenticator reads, and the next one is
+/// tried. An error means that they are of this kind and invalid.
 pub trait Authenticator: Send + Sync {
-    /// Looks at what the client presented.
+    /// Checks the credentials of the client.
     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> BoxFuture<'a, Outcome>;
 }
 
-/// What an authenticator finds out.
+/// The result of an authenticator.
 pub type Outcome = Result<Option<Authenticated>, AuthError>;
 
 /// What a client presented, the only input of authentication.
@@ -27,27 +27,27 @@ pub struct Credentials<'a> {
     pub peer_certificates: &'a [CertificateDer<'static>],
     /// The headers of the request.
     pub headers: &'a HeaderMap,
-    /// The path of the request; empty for a token that somebody asks about.
+    /// The path of the request; empty when a token is checked without a request (TokenReview).
     pub path: &'a str,
-    /// For whom the credentials must be good; empty where that is the server itself.
+    /// The audiences for which the credentials must be valid; empty means those of the server itself.
     pub audiences: &'a [String],
 }
 
-/// A user, and for whom the credentials were made.
+/// A user, and the audiences of the credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authenticated {
-    /// Who it is. Shared, because the same client sends many requests.
+    /// The user. Shared, because the same client sends many requests.
     pub user: Arc<User>,
     /// The audiences of a token; empty where credentials have none.
     pub audiences: Vec<String>,
-    /// What the audit log is told about the credentials.
+    /// Annotations for the audit event.
     pub annotations: Vec<(&'static str, String)>,
-    /// What the client is told about the credentials.
+    /// Warnings for the client.
     pub warnings: Vec<&'static str>,
 }
 
 impl Authenticated {
-    /// A user whose credentials are bound to no audience.
+    /// A user whose credentials are not bound to an audience.
     #[must_use]
     pub fn new(user: Arc<User>) -> Authenticated {
         Authenticated { user, audiences: Vec::new(), annotations: Vec::new(), warnings: Vec::new() }

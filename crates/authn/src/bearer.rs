@@ -1,4 +1,4 @@
-//! Bearer tokens: read from the headers, and who they belong to.
+//! Bearer token authentication: reads the token from the headers and looks up its user.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use http::header::AUTHORIZATION;
 
 use crate::{AuthError, Authenticator, Credentials, Outcome, TokenAuthenticator};
 
-/// Asks whose token it is that a request brings. Who brings one that nobody knows is told so.
+/// Authenticates the bearer token of a request. An unknown token is an error.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go (v1.36.4).
 pub struct Bearer {
@@ -18,7 +18,7 @@ pub struct Bearer {
 }
 
 impl Bearer {
-    /// Tokens must be good for `api_audiences`, unless it is asked about others.
+    /// Tokens must be valid for one of `api_audiences`, unless the caller names other audiences.
     #[must_use]
     pub fn new(tokens: Arc<dyn TokenAuthenticator>, api_audiences: &[String]) -> Bearer {
         Bearer { tokens, api_audiences: api_audiences.to_vec() }

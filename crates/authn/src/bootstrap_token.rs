@@ -1,4 +1,5 @@
-//! Tokens with which new nodes join: secrets of type `bootstrap.kubernetes.io/token` in `kube-system`.
+//! Bootstrap tokens, with which new nodes join: secrets of type `bootstrap.kubernetes.io/token` in
+//! `kube-system`.
 //!
 //! The token `abcdef.0123456789abcdef` is the secret `bootstrap-token-abcdef`:
 //!
@@ -146,7 +147,7 @@ mod tests {
     use super::{BootstrapTokens, TYPE};
     use crate::TokenAuthenticator;
 
-    /// One secret, which is read as it is.
+    /// An object source that holds a single secret.
     struct Only {
         frozen: Arc<Frozen>,
         object: Object,

@@ -3,24 +3,24 @@
 /// Credentials were presented and are bad. A client reads only `Unauthorized`; this is for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
-    /// A bearer token that nobody knows.
+    /// A bearer token that no authenticator knows.
     #[error("invalid bearer token")]
     InvalidBearerToken,
     /// A certificate that cannot be read.
     #[error("client certificate cannot be read: {reason}")]
     MalformedCertificate {
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
     },
-    /// A certificate that no trusted authority stands for, at this time and for this use.
+    /// A certificate that is not signed by a trusted CA, or not valid at this time or for this use.
     #[error("verifying certificate {certificate} failed: {reason}")]
     UntrustedCertificate {
         /// `SN=1, SKID=01:AB, AKID=02:CD`
         certificate: String,
-        /// What the verifier says.
+        /// The verifier's message.
         reason: String,
     },
-    /// A verified certificate whose subject makes no user.
+    /// A verified certificate whose subject cannot be mapped to a user.
     #[error("{reason}")]
     UnusableSubject {
         /// What is wrong with it.
@@ -49,19 +49,19 @@ pub enum AuthError {
     /// A token could not be signed elsewhere.
     #[error("{reason}")]
     Signer {
-        /// In upstream's words.
+        /// The reason, in upstream's words.
         reason: String,
     },
-    /// A token that nobody should have made, or that was changed on its way.
+    /// A token with an invalid signature: it is forged or was altered.
     #[error("{reason}")]
     BadSignature {
-        /// In upstream's words.
+        /// The reason, in upstream's words.
         reason: &'static str,
     },
-    /// A token whose signature is good, and which is refused nevertheless.
+    /// A token with a valid signature that is rejected for another reason.
     #[error("{reason}")]
     RefusedToken {
-        /// In upstream's words.
+        /// The reason, in upstream's words.
         reason: String,
     },
     /// An authenticator panicked.
@@ -73,31 +73,31 @@ pub enum AuthError {
         /// The owner of the token.
         name: String,
     },
-    /// A webhook refused a token, or could not be asked.
+    /// A webhook rejected a token, or the call failed.
     #[error("{reason}")]
     Webhook {
-        /// What it says, or what happened.
+        /// The webhook's message, or the failure of the call.
         reason: String,
     },
-    /// A token of an OpenID issuer that is refused, or cannot be judged.
+    /// A token of an OpenID issuer that is rejected or cannot be verified.
     #[error("oidc: {reason}")]
     Oidc {
-        /// In upstream's words.
+        /// The reason, in upstream's words.
         reason: String,
     },
-    /// Several authenticators were asked and more than one complained.
+    /// More than one authenticator returned an error.
     #[error("{}", list(.0))]
     Several(Vec<AuthError>),
 }
 
 impl AuthError {
-    /// A token of an OpenID issuer that is refused.
+    /// A token of an OpenID issuer that is rejected.
     #[must_use]
     pub fn oidc(reason: impl Into<String>) -> AuthError {
         AuthError::Oidc { reason: reason.into() }
     }
 
-    /// All complaints as one; `None` if there are none.
+    /// All errors as one; `None` if there are none.
     #[must_use]
     pub fn all(mut errors: Vec<AuthError>) -> Option<AuthError> {
         match errors.len() {

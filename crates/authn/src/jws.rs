@@ -4,9 +4,9 @@
 //! {"alg":"ES256","kid":"3n-q…"} . {"iss":"https://kubernetes.default.svc", …} . 64 bytes
 //! ```
 //!
-//! The algorithm is taken from the header but must be one that the key is for; there is no `none` and nothing
-//! symmetric, so that no public key is ever taken for a secret. Nothing in the payload is true before
-//! [`Jws::verify`] said so.
+//! The algorithm is taken from the header but must be one that the key supports. `none` and symmetric
+//! algorithms do not exist here, so a public key can never be used as a secret. Nothing in the payload may be
+//! trusted before [`Jws::verify`] succeeds.
 
 mod algorithm;
 mod key;
@@ -23,10 +23,10 @@ pub use pem::{public_keys, signing_key};
 
 use crate::AuthError;
 
-/// Longer tokens are not looked at. The longest that clusters make are a few kilobytes.
+/// Longer tokens are not parsed. The longest that clusters issue are a few kilobytes.
 pub const MAX_TOKEN: usize = 64 << 10;
 
-/// As Go reads base64: bits behind the last byte do not matter.
+/// Lenient like Go's base64 decoder: the unused bits after the last byte are ignored.
 const LENIENT: GeneralPurpose =
     GeneralPurpose::new(&base64::alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
@@ -64,25 +64,25 @@ impl<'t> Jws<'t> {
         })
     }
 
-    /// By what it says it is signed; `None` if that is nothing we know.
+    /// The algorithm named in the header; `None` if it is unknown.
     #[must_use]
     pub fn algorithm(&self) -> Option<Algorithm> {
         self.algorithm
     }
 
-    /// With which key it says it is signed.
+    /// The key id named in the header.
     #[must_use]
     pub fn key_id(&self) -> Option<&str> {
         self.key_id.as_deref()
     }
 
-    /// What it claims. Not to be trusted before it is verified.
+    /// The claims. Not to be trusted before the token is verified.
     #[must_use]
     pub fn unverified(&self) -> &Map {
         &self.payload
     }
 
-    /// What it claims, if it is signed with this key.
+    /// The claims, if the token is signed with this key.
     pub fn verify(&self, key: &PublicKey) -> Result<&Map, AuthError> {
         let bad = AuthError::BadSignature { reason: CRYPTO_FAILURE };
         let algorithm = self.algorithm.filter(|_| !self.has_critical).ok_or(bad.clone())?;
@@ -94,10 +94,10 @@ impl<'t> Jws<'t> {
     }
 }
 
-/// What upstream's library says about everything that is wrong with a signature.
+/// The message of upstream's library for every invalid signature.
 const CRYPTO_FAILURE: &str = "go-jose/go-jose: error in cryptographic primitive";
 
-/// A map; one that says something twice is none.
+/// Reads a JSON map; `None` for anything else, and for a map with duplicate keys.
 fn section(encoded: &str) -> Option<Map> {
     let document = json::read(&LENIENT.decode(encoded).ok()?).ok()?;
     match document.value {

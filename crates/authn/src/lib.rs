@@ -1,4 +1,4 @@
-//! Who asks: from the certificates and headers of a request to a [`User`].
+//! Authentication: from the certificates and headers of a request to a [`User`].
 
 #![warn(missing_docs)]
 

@@ -1,7 +1,8 @@
-//! Tokens of OpenID issuers.
+//! OIDC: tokens of OpenID issuers.
 //!
-//! An issuer is found out about in the background, so that the server starts without it; until then its tokens are
-//! refused. Its keys are fetched with the first token and again when a token is signed with a key that is not known.
+//! OpenID discovery runs in the background, so that the server starts without the issuer; until then its
+//! tokens are rejected. Its keys are fetched with the first token and again when a token is signed with an
+//! unknown key.
 
 mod claims;
 mod distributed;
@@ -36,22 +37,22 @@ pub use settings::{
 pub struct Oidc {
     settings: JwtSettings,
     issuer: Arc<Issuer>,
-    /// Where groups come from that are not in the token itself.
+    /// The source of groups that are not in the token itself (distributed claims).
     sources: Option<Sources>,
     metrics: Arc<dyn OidcMetrics>,
     clock: Clock,
     issuer_hash: String,
 }
 
-/// Who counts what happens to tokens and keys. Issuers are told apart by a hash of their URL.
+/// Metrics about tokens and keys. Issuers are identified by a hash of their URL.
 pub trait OidcMetrics: Send + Sync {
-    /// A token was judged; `result` is `success` or `failure`.
+    /// A token was verified; `result` is `success` or `failure`.
     fn judged(&self, result: &'static str, issuer_hash: &str, took: Duration);
     /// Keys were fetched, or not; `keys` are the bytes that came.
     fn fetched(&self, result: &'static str, issuer_hash: &str, keys: Option<&[u8]>);
 }
 
-/// Nobody counts.
+/// Metrics that count nothing.
 pub struct NotCounted;
 
 impl OidcMetrics for NotCounted {
@@ -59,13 +60,13 @@ impl OidcMetrics for NotCounted {
     fn fetched(&self, _: &'static str, _: &str, _: Option<&[u8]>) {}
 }
 
-/// How long to wait before an issuer is asked again who it is.
+/// The pause between two attempts at OpenID discovery.
 const DISCOVERY_INTERVAL: Duration = Duration::from_secs(10);
-/// How much of a reply is read.
+/// The largest reply that is read, in bytes.
 const MAX_REPLY: usize = 1 << 20;
 
 impl Oidc {
-    /// Somebody must [`Oidc::discover`] who the issuer is.
+    /// The caller must run [`Oidc::discover`] as well.
     pub fn new(
         settings: JwtSettings,
         algorithms: &[Algorithm],
@@ -96,7 +97,8 @@ impl Oidc {
         Ok(Oidc { settings, issuer, sources, metrics, clock: clock.clone(), issuer_hash })
     }
 
-    /// Finds out who the issuer is, and tries again until it knows. Ends as well when nobody uses the authenticator.
+    /// Runs OpenID discovery, and tries again until it succeeds. Ends as well when the authenticator is
+    /// dropped.
     pub fn discover(self: &Arc<Oidc>) -> impl Future<Output = ()> + Send + use<> {
         let (weak, clock) = (Arc::downgrade(self), self.clock.clone());
         async move {
@@ -115,7 +117,7 @@ impl Oidc {
         }
     }
 
-    /// Why tokens of this issuer cannot be judged yet.
+    /// Why tokens of this issuer cannot be verified yet.
     pub fn health(&self) -> Result<(), String> {
         let url = &self.settings.issuer.url;
         self.issuer
@@ -224,7 +226,7 @@ impl Issuers {
         Issuers(ArcSwap::from_pointee(issuers))
     }
 
-    /// From now on these, and no others.
+    /// Replaces all issuers.
     pub fn replace(&self, issuers: Vec<Arc<Oidc>>) {
         self.0.store(Arc::new(issuers));
     }
@@ -244,7 +246,7 @@ impl TokenAuthenticator for Issuers {
     }
 }
 
-/// `sha256:…`; nothing of nothing.
+/// `sha256:…`; empty for empty input.
 #[must_use]
 pub fn hash(data: &[u8]) -> String {
     if data.is_empty() {

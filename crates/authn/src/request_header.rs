@@ -1,8 +1,8 @@
-//! Users that a front proxy names in headers.
+//! Request header authentication: users that a front proxy names in headers.
 //!
-//! A client that may set these headers can be any user. They count only on connections whose certificate one of the proxy's
-//! own authorities stands for, and whose common name is one of those allowed. For everybody else they are nothing, and
-//! the server removes them before the request goes any further.
+//! A client that may set these headers can be any user. They count only on connections whose certificate is
+//! signed by one of the proxy's own CAs and has an allowed common name. On other connections they are
+//! ignored, and the server removes them before it processes the request further.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use rustls_pki_types::CertificateDer;
 use crate::x509::fingerprint;
 use crate::{AuthError, Authenticated, Authenticator, CaBundle, Credentials, Extra, Outcome, User};
 
-/// Believes a front proxy who asks.
+/// Authenticates requests by the headers of a trusted front proxy.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/headerrequest/requestheader.go (v1.36.4).
 pub struct RequestHeader {
@@ -33,7 +33,7 @@ pub struct RequestHeader {
 /// Whether a chain is a proxy's, and until when that holds on the monotonic clock.
 type Verdict = (Duration, Result<(), AuthError>);
 
-/// Which proxies are believed, and in which headers.
+/// The trusted proxies and the headers they use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeaderSettings {
     /// Common names of proxies; any will do if there are none.
@@ -42,25 +42,25 @@ pub struct RequestHeaderSettings {
     pub username_headers: Vec<String>,
     /// The first of these that has a value is the uid.
     pub uid_headers: Vec<String>,
-    /// All values of these are groups.
+    /// All values of these headers are groups.
     pub group_headers: Vec<String>,
     /// Headers that begin like this hold further facts; the rest of their name is the key.
     pub extra_header_prefixes: Vec<String>,
 }
 
-/// For how long a verdict about a chain holds.
+/// How long a verdict about a chain holds.
 const REMEMBERED: Duration = Duration::from_secs(10);
 /// More verdicts than this are not remembered.
 const REMEMBERED_CHAINS: usize = 1024;
 
 impl RequestHeader {
-    /// Believes proxies that `bundle` stands for.
+    /// Trusts proxies whose certificates `bundle` verifies.
     #[must_use]
     pub fn new(bundle: CaBundle, settings: RequestHeaderSettings, clock: Clock) -> RequestHeader {
         RequestHeader { bundle: ArcSwap::from_pointee(bundle), settings, clock, verified: Mutex::default() }
     }
 
-    /// From now on believes proxies that `bundle` stands for, and nobody else.
+    /// From now on trusts only proxies whose certificates `bundle` verifies.
     pub fn replace_bundle(&self, bundle: CaBundle) {
         self.bundle.store(Arc::new(bundle));
         self.verified.lock().clear();

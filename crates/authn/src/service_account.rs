@@ -1,7 +1,7 @@
-//! Service account tokens: made here, and accepted here while what they are bound to is there.
+//! Service account tokens: issued here, and accepted here while the objects they are bound to exist.
 //!
-//! There are two kinds. Bound tokens are made on request, live for some time and may be bound to a pod, a node or a
-//! secret. Legacy tokens stand in a secret and live as long as that.
+//! There are two kinds. Bound tokens are issued on request, expire, and may be bound to a pod, a node or a
+//! secret. Legacy tokens are stored in a secret and are valid as long as it exists.
 //!
 //! ```text
 //! iss  https://kubernetes.default.svc       kubernetes/serviceaccount
@@ -40,7 +40,7 @@ pub const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 /// The expiry that kubelets ask for on behalf of pods; such tokens live longer than asked, and are warned about.
 pub const WARN_ONLY_SECONDS: i64 = 60 * 60 + 7;
 
-/// How long such tokens live.
+/// The lifetime of such tokens.
 pub const EXTENDED_SECONDS: i64 = 24 * 365 * 60 * 60;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A place over loopback for tests of what asks others.
+//! An HTTP server on loopback for tests of authenticators that call others.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use keelson_stdx::task;
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 
-/// Answers plain HTTP on loopback and remembers what it was asked.
+/// Answers plain HTTP on loopback and records the requests.
 pub(crate) struct Place {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,

@@ -7,16 +7,17 @@ use futures_util::future::BoxFuture;
 
 use crate::{AuthError, Authenticated, Outcome};
 
-/// Says whose token it is.
+/// Authenticates tokens: maps a token to a user.
 ///
-/// `Ok(None)` is "not one of mine". An error means that it is one of mine, and bad.
+/// `Ok(None)` means that the token is not of the kind this authenticator reads. An error means that it is of
+/// this kind and invalid.
 pub trait TokenAuthenticator: Send + Sync {
-    /// Looks at a token that must be good for one of `audiences`; when these are empty it need not be good for
-    /// anybody in particular.
+    /// Checks a token, which must be valid for one of `audiences`; if `audiences` is empty, any audience is
+    /// accepted.
     fn authenticate_token<'a>(&'a self, token: &'a str, audiences: &'a [String]) -> BoxFuture<'a, Outcome>;
 }
 
-/// The first that knows the token answers. Errors count when nobody knows it.
+/// Tries each authenticator until one knows the token. Errors are returned only if no authenticator knows it.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/token/union/union.go (v1.36.4).
 pub struct TokenUnion(Vec<Arc<dyn TokenAuthenticator>>);
@@ -46,7 +47,7 @@ impl TokenAuthenticator for TokenUnion {
     }
 }
 
-/// Makes tokens without audiences good for those of the server.
+/// Gives tokens without audiences the audiences of the server.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticator/audagnostic.go (v1.36.4).
 pub struct AudienceAgnostic {
@@ -79,7 +80,7 @@ impl TokenAuthenticator for AudienceAgnostic {
     }
 }
 
-/// What is in both, in the order of the first.
+/// The elements that are in both, in the order of the first.
 pub(crate) fn intersection(one: &[String], other: &[String]) -> Vec<String> {
     one.iter().filter(|it| other.contains(it)).cloned().collect()
 }

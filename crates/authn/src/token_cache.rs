@@ -1,9 +1,10 @@
-//! Remembering whose token it was.
+//! Token cache: remembers the results of token authentication.
 //!
-//! Verifying a signature and looking up objects costs far more than a hash, and a client sends the same token with
-//! each request. Good answers are kept for ten seconds, bad ones only where asking is dear. Tokens are not kept: the key of an entry is
-//! a keyed hash of token and audiences. Requests that come with the same unknown token at the same time wait for one
-//! answer; each of them drives the work when it is polled, so that a client that leaves does not stop it.
+//! Verifying a signature and looking up objects costs far more than a hash, and a client sends the same token
+//! with each request. Successful results are kept for ten seconds, failures only where authentication is
+//! expensive. Tokens are not kept: the key of an entry is a keyed hash of token and audiences. Requests that
+//! come with the same unknown token at the same time wait for one result; each of them drives the work when
+//! it is polled, so that a client that disconnects does not stop it.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -18,19 +19,20 @@ use parking_lot::Mutex;
 
 use crate::{AuthError, Outcome, TokenAuthenticator};
 
-/// How long answers are kept.
+/// How long results are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Whose token it is.
+    /// Tokens that were authenticated.
     pub good: Duration,
     /// The token is not valid.
     pub bad: Duration,
-    /// That something went wrong.
+    /// Authentication that failed with an error.
     pub errors: Duration,
 }
 
 impl Default for Kept {
-    /// Who comes back with a token that was made meanwhile need not wait.
+    /// Failures are not kept, so that a client does not have to wait with a token that was created after its
+    /// first attempt.
     ///
     /// Upstream: pkg/kubeapiserver/options/authentication.go, NewBuiltInAuthenticationOptions (v1.36.4).
     fn default() -> Kept {
@@ -38,7 +40,7 @@ impl Default for Kept {
     }
 }
 
-/// Locks that are taken apart from each other.
+/// The number of independent locks.
 const STRIPES: usize = 32;
 
 /// More answers than this are not kept in a stripe.
@@ -51,17 +53,17 @@ pub struct TokenCache {
     work: Arc<Work>,
 }
 
-/// Who counts what a cache does.
+/// The metrics of a token cache.
 pub trait TokenCacheMetrics: Send + Sync {
     /// A request was answered from memory, or not.
     fn asked(&self, status: &'static str, took: Duration);
-    /// The authenticator behind was asked, and knew or complained.
+    /// The inner authenticator was called, and returned a user or an error.
     fn fetched(&self, status: &'static str);
     /// So many more are waiting (`blocked`) or being looked up (`in_flight`).
     fn active(&self, status: &'static str, change: i64);
 }
 
-/// Nobody counts.
+/// Metrics that count nothing.
 pub struct Unmeasured;
 
 impl TokenCacheMetrics for Unmeasured {
@@ -88,7 +90,7 @@ enum Entry {
 }
 
 impl TokenCache {
-    /// Remembers what `inner` says, for as long as upstream does.
+    /// Caches the results of `inner`, for as long as upstream does.
     #[must_use]
     pub fn new(
         inner: Arc<dyn TokenAuthenticator>,
@@ -98,7 +100,7 @@ impl TokenCache {
         TokenCache::keeping(Kept::default(), inner, metrics, clock)
     }
 
-    /// Remembers what `inner` says, for as long as `kept` says.
+    /// Caches the results of `inner`, for as long as `kept` says.
     #[must_use]
     pub fn keeping(
         kept: Kept,
@@ -113,7 +115,7 @@ impl TokenCache {
         TokenCache { work: Arc::new(Work { inner, metrics, kept, clock, key, stripes }) }
     }
 
-    /// Forgets everything, because what was true may be true no longer.
+    /// Clears the cache, because its results may no longer be true.
     pub fn clear(&self) {
         for stripe in &self.work.stripes {
             stripe.lock().clear();
@@ -193,7 +195,7 @@ impl Work {
         &self.stripes[usize::from(key[0]) % STRIPES]
     }
 
-    /// Lengths stand before texts, so that two different questions never look the same.
+    /// Texts are prefixed with their lengths, so that different inputs never look the same.
     fn fingerprint(&self, token: &str, audiences: &[String]) -> Fingerprint {
         let mut hash = hmac::Context::with_key(&self.key);
         let mut text = |text: &str| {
@@ -253,7 +255,7 @@ mod tests {
     use super::{Kept, STRIPE_LIMIT, STRIPES, TokenCache, Unmeasured};
     use crate::{AuthError, Authenticated, Outcome, TokenAuthenticator, User};
 
-    /// Counts how often it is asked; waits for a permit before it answers.
+    /// Counts its calls; waits for a permit before it answers.
     struct Counting {
         asked: AtomicUsize,
         permits: Semaphore,

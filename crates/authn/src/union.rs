@@ -7,7 +7,8 @@ use futures_util::future::BoxFuture;
 
 use crate::{AuthError, Authenticator, Credentials, Outcome};
 
-/// The first that knows the client answers. Errors are remembered, and count only when nobody knows it.
+/// Tries each authenticator until one knows the client. Errors are returned only if no authenticator knows
+/// it.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/union/union.go (v1.36.4).
 pub struct Union(Vec<Arc<dyn Authenticator>>);
@@ -37,9 +38,10 @@ impl Authenticator for Union {
     }
 }
 
-/// The first answer or the first error ends the search.
+/// The first result or the first error ends the search.
 ///
-/// It stands between real authenticators and [`crate::Anonymous`]: who presents bad credentials is not anonymous.
+/// It stands between real authenticators and [`crate::Anonymous`]: a client with bad credentials is not
+/// anonymous.
 pub struct FailOnError(Vec<Arc<dyn Authenticator>>);
 
 impl FailOnError {

@@ -1,4 +1,4 @@
-//! User: a name, groups, and what else is known about who asks.
+//! User: name, uid, groups and extra of the client that sent a request.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use keelson_object::{Map, Value};
 /// Further facts about a user, by key.
 pub type Extra = BTreeMap<String, Vec<String>>;
 
-/// Who asks.
+/// The user that sent a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
-    /// What policies are written about.
+    /// The name that policies refer to.
     pub name: String,
     /// Tells apart users that had the same name at different times; often empty.
     pub uid: String,
@@ -21,18 +21,18 @@ pub struct User {
 }
 
 impl User {
-    /// The name of who presents no credentials.
+    /// The name of users without credentials.
     pub const ANONYMOUS: &str = "system:anonymous";
-    /// The group of everybody who presented good credentials.
+    /// The group of all users that presented valid credentials.
     pub const ALL_AUTHENTICATED: &str = "system:authenticated";
-    /// The group of everybody else.
+    /// The group of all other users.
     pub const ALL_UNAUTHENTICATED: &str = "system:unauthenticated";
     /// The group that may do everything.
     pub const SYSTEM_PRIVILEGED_GROUP: &str = "system:masters";
     /// The key in `extra` that says which credential was used.
     pub const CREDENTIAL_ID_KEY: &str = "authentication.kubernetes.io/credential-id";
 
-    /// The fields that say who somebody is.
+    /// The fields that identify a user.
     pub const FIELDS: [&str; 4] = ["username", "uid", "groups", "extra"];
 
     /// A user with nothing but a name and groups.
@@ -51,7 +51,7 @@ impl User {
         User::new(User::ANONYMOUS, &[User::ALL_UNAUTHENTICATED])
     }
 
-    /// As reviews tell of one; `name` is the field of the name, `username` or `user`.
+    /// Reads a user from a review; `name` is the field of the name, `username` or `user`.
     #[must_use]
     pub fn read(map: &Map, name: &str) -> User {
         let text = |key: &str| map.str(key).unwrap_or_default().to_owned();
@@ -66,7 +66,7 @@ impl User {
         }
     }
 
-    /// `username`, `uid`, `groups` and `extra`, as reviews tell of one; what is empty is left out.
+    /// `username`, `uid`, `groups` and `extra`, as in reviews; empty fields are left out.
     #[must_use]
     pub fn info(&self) -> Map {
         let list = |items: &[String]| items.iter().map(|it| Value::from(it.as_str())).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Tokens that somebody else knows: a webhook is asked with a `TokenReview`.
+//! Webhook token authentication: sends a `TokenReview` to a webhook.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::{AuthError, Authenticated, Outcome, TokenAuthenticator, User};
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenReview";
 
-/// Asks a webhook whose token it is. Belongs behind a cache.
+/// Authenticates tokens with a webhook. Belongs behind a cache.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/plugin/pkg/authenticator/token/webhook/webhook.go (v1.36.4).
 pub struct WebhookTokens {
     client: Client,
     version: ReviewVersion,
-    /// What tokens are good for when the webhook says nothing about it.
+    /// The audiences of tokens when the webhook names none.
     implicit_audiences: Vec<String>,
     retry: Retry,
     clock: Clock,
@@ -42,7 +42,7 @@ impl WebhookTokens {
         WebhookTokens { client, version, implicit_audiences, retry: Retry::default(), clock }
     }
 
-    /// Asks again after other waits than upstream's.
+    /// Retries after other delays than upstream's.
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> WebhookTokens {
         WebhookTokens { retry, ..self }
@@ -96,7 +96,7 @@ impl WebhookTokens {
         Ok(Some(Authenticated { audiences: good_for, ..Authenticated::new(user) }))
     }
 
-    /// What the reply says, if it is a review of the right version.
+    /// The status of the reply, if it is a review of the right version.
     fn status(&self, body: &[u8]) -> Result<Map, AuthError> {
         let bad = |reason: String| AuthError::Webhook { reason };
         let document = json::read(body).map_err(|error| bad(error.to_string()))?;

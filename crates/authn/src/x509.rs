@@ -1,8 +1,8 @@
-//! Users from client certificates.
+//! X.509 authentication: users from client certificates.
 //!
-//! The TLS handshake proves only that the client has the key of its certificate. Whether an authority stands for
-//! that certificate is decided here, for each request, so that a bad certificate is answered with 401 and not with a
-//! broken connection.
+//! The TLS handshake proves only that the client has the key of its certificate. Whether a trusted CA signed
+//! that certificate is checked here, for each request, so that a bad certificate is answered with 401 and not
+//! with a broken connection.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -32,16 +32,16 @@ pub struct X509 {
     verified: Mutex<HashMap<Fingerprint, Verified>>,
 }
 
-/// What a uid in a subject is for.
+/// What a uid in a certificate's subject is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Uids {
-    /// It is that of the user.
+    /// It is the uid of the user.
     Read,
-    /// Nothing.
+    /// It is ignored.
     Ignored,
 }
 
-/// Authorities that vouch for clients.
+/// The CAs that are trusted for client certificates.
 pub struct CaBundle {
     authorities: Authorities,
 }
@@ -54,7 +54,7 @@ struct Verified {
     until: Duration,
 }
 
-/// For how long a verified chain is taken as verified, unless the client's certificate expires earlier.
+/// How long a verified chain counts as verified, unless the client's certificate expires earlier.
 const REMEMBERED: Duration = Duration::from_secs(10);
 /// More chains than this are not remembered.
 const REMEMBERED_CHAINS: usize = 4096;
@@ -66,13 +66,13 @@ impl X509 {
         X509 { bundle: ArcSwap::from_pointee(bundle), clock, uids: Uids::Read, verified: Mutex::default() }
     }
 
-    /// The same for those who do not want uids from certificates.
+    /// The same, but ignores uids in certificates.
     #[must_use]
     pub fn without_uids(self) -> X509 {
         X509 { uids: Uids::Ignored, ..self }
     }
 
-    /// From now on trusts what `bundle` trusts, and nothing else.
+    /// From now on trusts the CAs in `bundle` only.
     pub fn replace_bundle(&self, bundle: CaBundle) {
         self.bundle.store(Arc::new(bundle));
         self.verified.lock().clear();
@@ -118,7 +118,7 @@ impl Authenticator for X509 {
 }
 
 impl CaBundle {
-    /// At least one authority is needed.
+    /// Needs at least one CA certificate.
     pub fn new(certificates: &[CertificateDer<'_>]) -> Result<CaBundle, AuthError> {
         if certificates.is_empty() {
             return Err(AuthError::BadBundle { reason: "it has no certificates".to_owned() });
@@ -210,7 +210,7 @@ fn colons(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
 }
 
-/// Of certificates that stand behind each other.
+/// The fingerprint of a chain of certificates.
 pub(crate) fn fingerprint<'c>(chain: impl IntoIterator<Item = &'c [u8]>) -> Fingerprint {
     let mut hash = digest::Context::new(&digest::SHA256);
     for certificate in chain {

@@ -141,7 +141,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// What is left out in the old form matches everything.
+    /// Fields that are left out in the old form match everything.
     ///
     /// Upstream: pkg/apis/abac/v0/conversion.go, Convert_v0_Policy_To_abac_Policy (v1.36.4).
     fn old(fields: &Fields<'_>) -> Result<Policy, String> {
@@ -166,7 +166,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// A policy for everybody does not include unauthenticated users.
+    /// A policy for all users does not include unauthenticated users.
     fn everybody_is_authenticated(&mut self) {
         if self.user == "*" || self.group == "*" {
             AUTHENTICATED.clone_into(&mut self.group);
@@ -199,7 +199,7 @@ impl Policy {
     }
 }
 
-/// What does not begin like JSON is YAML.
+/// A line that does not begin like JSON is read as YAML.
 fn parse(line: &str) -> Result<Value, String> {
     if line.trim_start().starts_with('{') {
         let document = json::read(line.as_bytes());

@@ -1,4 +1,4 @@
-//! The two modes that look at nothing.
+//! AlwaysAllow and AlwaysDeny.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;

@@ -1,26 +1,27 @@
-//! Attributes: what a decision is made about.
+//! Attributes: the input of an authorization decision.
 
 use std::collections::BTreeMap;
 
 use keelson_object::selector::{field, label};
 
-/// Who wants to do what with what. Everything is borrowed from the request.
+/// The attributes of a request: user, verb and target. Everything is borrowed from the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
-    /// Who asks.
+    /// The user that sent the request.
     pub user: Subject<'a>,
     /// `get`, `list`, `watch`, `create` …; for a plain path the HTTP method in lower case.
     pub verb: &'a str,
-    /// What it is about.
+    /// The resource or path.
     pub target: Target<'a>,
     /// The path of the request, without the query.
     pub path: &'a str,
-    /// Which of the objects are meant.
+    /// The field and label selectors of the request.
     pub selectors: Selectors<'a>,
 }
 
-/// Which objects are meant by a list, a watch or the deletion of a collection: conditions that all hold. What could
-/// not be read is left out, so that more is asked for than meant, never less.
+/// The selectors of a list, a watch or a deletecollection: requirements that all hold. Requirements that
+/// could not be parsed are left out, so the authorizer may be asked about more objects than requested, never
+/// fewer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selectors<'a> {
     /// On fields.
@@ -29,7 +30,7 @@ pub struct Selectors<'a> {
     pub labels: &'a [label::Requirement],
 }
 
-/// Who asks, as far as policies care. Authentication knows the whole user; this borrows from it.
+/// The parts of a user that policies use. Authentication knows the whole user; this borrows from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The user name.

@@ -1,4 +1,4 @@
-//! Authorizer: the one question that this crate answers.
+//! Authorizer: the trait of this crate.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ pub trait Authorizer: Send + Sync {
     /// Decides about one request.
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> BoxFuture<'a, Verdict>;
 
-    /// What `user` may do in `namespace`; `None` for those who are not asked such things.
+    /// The rules of `user` in `namespace`; `None` if the authorizer does not take part in rule reviews.
     fn rules(&self, _user: &Subject<'_>, _namespace: &str) -> Option<RuleSet> {
         None
     }
@@ -24,38 +24,38 @@ impl fmt::Debug for dyn Authorizer {
     }
 }
 
-/// What an authorizer says. Reasons are read by clients and by the audit log; they may be empty.
+/// The decision of an authorizer. Reasons are read by clients and by the audit log; they may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It may, whatever others say.
+    /// The request is allowed; later authorizers are not called.
     Allow {
-        /// Why.
+        /// The reason.
         reason: Cow<'static, str>,
     },
-    /// It must not, whatever others say.
+    /// The request is denied; later authorizers are not called.
     Deny {
-        /// Why.
+        /// The reason.
         reason: Cow<'static, str>,
     },
-    /// Others decide. When all say this, the request is refused.
+    /// Later authorizers decide. If all return this, the request is denied.
     NoOpinion {
-        /// Why.
+        /// The reason.
         reason: Cow<'static, str>,
     },
 }
 
-/// A decision, and what went wrong while it was made. An error does not forbid the decision: a broken rule
-/// may stand beside one that allows.
+/// A decision, and the error that occurred on the way. An error does not rule out the decision: a broken rule
+/// may be beside one that allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What to do.
+    /// The decision.
     pub decision: Decision,
-    /// What went wrong.
+    /// The error, if something failed on the way.
     pub error: Option<AuthzError>,
 }
 
 impl Verdict {
-    /// Why not: what went wrong, and the reason of the decision.
+    /// The error and the reason of the decision, as one text.
     pub fn explained(&self) -> String {
         match (&self.error, self.decision.reason()) {
             (Some(error), "") => error.to_string(),
@@ -65,7 +65,7 @@ impl Verdict {
     }
 }
 
-/// Why an authorizer could not look at everything.
+/// Why an authorizer could not evaluate everything.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthzError {
     /// Rules could not be evaluated.
@@ -74,10 +74,10 @@ pub enum AuthzError {
         /// What is wrong with them.
         reason: String,
     },
-    /// Who should have been asked did not answer.
+    /// A webhook did not answer.
     #[error("{reason}")]
     Webhook {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// A file with rules could not be read.
@@ -87,7 +87,7 @@ pub enum AuthzError {
         path: String,
         /// The line, counted from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         text: String,
         /// What is wrong with it.
         reason: String,
@@ -99,16 +99,16 @@ impl Decision {
     pub const ALLOW: Decision = Decision::Allow { reason: Cow::Borrowed("") };
     /// Refused, without a word.
     pub const DENY: Decision = Decision::Deny { reason: Cow::Borrowed("") };
-    /// Somebody else's business.
+    /// The authorizer leaves the decision to others.
     pub const NO_OPINION: Decision = Decision::NoOpinion { reason: Cow::Borrowed("") };
 
-    /// Whether the request may go on.
+    /// Whether the request is allowed.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         matches!(self, Decision::Allow { .. })
     }
 
-    /// Why; may be empty.
+    /// The reason; may be empty.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {

@@ -1,4 +1,4 @@
-//! What a client reads when it may not.
+//! Messages of 403 Forbidden responses.
 
 use keelson_object::scalar::quote;
 
@@ -29,7 +29,7 @@ pub fn deny_message(attributes: &Attributes<'_>, reason: &str) -> String {
     }
 }
 
-/// The message without its first words: who cannot do what.
+/// The message without its first words: it begins with the user and the denied action.
 #[must_use]
 pub fn deny_reason(attributes: &Attributes<'_>, reason: &str) -> String {
     let message = harmless(&sentence(attributes));

@@ -1,18 +1,18 @@
-//! Acting as somebody else: whether they may, and who they are then.
+//! Impersonation: checks the permission to impersonate, and builds the impersonated user.
 //!
-//! A request names a user, and may name a uid, groups and extra facts. Each of them is a question to the authorizer.
-//! There are five ways to be allowed; the narrow ones are asked first:
+//! A request names a user, and may name a uid, groups and extra. The authorizer is asked about each of them.
+//! There are five modes; the narrow ones are tried first:
 //!
 //! ```text
 //! associated-node   a service account as the node that its pod runs on     impersonate:associated-node  nodes *
 //! arbitrary-node    system:node:n1                                         impersonate:arbitrary-node   nodes n1
 //! serviceaccount    system:serviceaccount:ns:bot                           impersonate:serviceaccount   serviceaccounts ns/bot
-//! user-info         anybody else                                           impersonate:user-info        users, groups, uids, userextras
-//! legacy            anybody                                                impersonate                  users, groups, …
+//! user-info         any other user                                         impersonate:user-info        users, groups, uids, userextras
+//! legacy            any user                                               impersonate                  users, groups, …
 //! ```
 //!
-//! All but the last one also ask whether the request itself may be made in this way: `impersonate-on:user-info:list`
-//! of what is to be listed.
+//! All modes but the last one also ask whether the request itself may be made by impersonation, for example
+//! `impersonate-on:user-info:list` on the resource to be listed.
 //!
 //! Upstream: apiserver/pkg/endpoints/filters/impersonation (v1.36.4).
 
@@ -30,7 +30,7 @@ use crate::{Attributes, Authorizer, Subject, deny_message};
 
 pub use self::mode::mode_of;
 
-/// Who somebody wants to be. Nothing is added to what they said.
+/// The user to be impersonated, exactly as the request names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// The user name; never empty.
@@ -43,31 +43,31 @@ pub struct Wanted {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// Who somebody is from now on.
+/// The result of a permitted impersonation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acting {
-    /// As wanted, with the groups that belong to the name.
+    /// The impersonated user: as requested, plus the groups that belong to the name.
     pub user: Wanted,
     /// The verb that allowed it; empty for `impersonate`, which constrains nothing.
     pub constraint: &'static str,
 }
 
-/// They may not.
+/// The impersonation is denied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
-    /// Of what.
+    /// The resource.
     pub resource: GroupResource,
-    /// Which.
+    /// The name.
     pub name: String,
     /// The whole message.
     pub message: String,
 }
 
-/// Decides who may act as whom.
+/// Decides about impersonation.
 pub struct Impersonator {
     authorizer: Arc<dyn Authorizer>,
-    /// Which way a user was allowed last: it is tried first.
+    /// The mode that was last allowed for a user: it is tried first.
     remembered: Mutex<HashMap<String, Mode>>,
 }
 
@@ -80,7 +80,8 @@ impl Impersonator {
         Impersonator { authorizer, remembered: Mutex::default() }
     }
 
-    /// The gate `ConstrainedImpersonation` is open: `request` is what is to be done, by whom it was sent.
+    /// Used if the gate `ConstrainedImpersonation` is on. `request` is the original request of the original
+    /// user.
     ///
     /// Upstream: constrained_impersonation.go, impersonationModesTracker.getImpersonatedUser (v1.36.4).
     pub async fn constrained(&self, wanted: &Wanted, request: &Attributes<'_>) -> Result<Acting, Refused> {
@@ -103,7 +104,7 @@ impl Impersonator {
                 }
             }
         }
-        // The last way is for everybody, so there is a refusal.
+        // The last mode applies to every user, so there is a refusal.
         Err(first_refusal.unwrap_or_else(|| refusal(request, "all impersonation modes failed")))
     }
 

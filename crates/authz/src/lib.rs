@@ -1,4 +1,4 @@
-//! Whether they may: from the attributes of a request to a [`Decision`].
+//! Authorization: from the attributes of a request to a [`Decision`].
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Node: what a kubelet may do, which is little more than to run the pods of its node.
+//! Node authorizer: what a kubelet may do, which is little more than to run the pods of its node.
 
 mod authorizer;
 mod feed;

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{Attributes, Authorizer, Decision, Verdict};
 
-/// Allows everything to the members of some groups, and has no opinion about others.
+/// Allows everything to the members of some groups, and has no opinion about other users.
 pub struct PrivilegedGroup(Vec<String>);
 
 impl PrivilegedGroup {

@@ -9,7 +9,7 @@
 //!   scope of web    the same three
 //! ```
 //!
-//! Only the bindings of who asks are looked at, however many there are. Upstream looks at all of them.
+//! Only the bindings of the requesting user are read, however many there are. Upstream reads all of them.
 
 pub mod bootstrap;
 mod cover;

@@ -1,17 +1,17 @@
-//! RuleSet: what somebody may do, as a list. Who decides by rules can tell; who decides otherwise cannot.
+//! RuleSet: the permissions of a user as a list. Only authorizers that decide by rules can produce one.
 
 use keelson_object::SmolStr;
 
-/// What a user may do in a namespace, as far as an authorizer can tell.
+/// The permissions of a user in a namespace, if the authorizer can list them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleSet {
-    /// What may be done with resources.
+    /// The rules about resources.
     pub resources: Vec<ResourceRule>,
-    /// What may be done with paths.
+    /// The rules about non-resource paths.
     pub paths: Vec<PathRule>,
-    /// Whether there may be more than this.
+    /// Whether the list may be incomplete.
     pub is_incomplete: bool,
-    /// What went wrong on the way.
+    /// The errors that occurred.
     pub errors: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ pub struct ResourceRule {
     pub api_groups: Vec<SmolStr>,
     /// Resources and `resource/subresource`s, or `*`.
     pub resources: Vec<SmolStr>,
-    /// Names of objects; none stands for all.
+    /// Names of objects; an empty list means all.
     pub resource_names: Vec<SmolStr>,
 }
 
@@ -33,7 +33,7 @@ pub struct ResourceRule {
 pub struct PathRule {
     /// `get`, `post` …, or `*`.
     pub verbs: Vec<SmolStr>,
-    /// Paths; a `*` at the end stands for any rest.
+    /// Paths; a `*` at the end matches any rest.
     pub paths: Vec<SmolStr>,
 }
 
@@ -48,13 +48,13 @@ impl RuleSet {
         RuleSet { resources: vec![resources], paths: vec![paths], ..RuleSet::default() }
     }
 
-    /// Nobody knows what is allowed.
+    /// The permissions are unknown.
     #[must_use]
     pub fn unknown(why: impl Into<String>) -> RuleSet {
         RuleSet { is_incomplete: true, errors: vec![why.into()], ..RuleSet::default() }
     }
 
-    /// Takes in what another authorizer allows.
+    /// Adds the rules of another authorizer.
     pub fn add(&mut self, other: RuleSet) {
         self.resources.extend(other.resources);
         self.paths.extend(other.paths);

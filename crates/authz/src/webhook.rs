@@ -1,4 +1,4 @@
-//! Webhook: somebody else decides, and is asked with a SubjectAccessReview.
+//! Webhook authorization: sends a SubjectAccessReview to a webhook.
 
 mod cache;
 mod review;
@@ -17,7 +17,7 @@ use crate::{Attributes, Authorizer, AuthzError, Decision, RuleSet, Subject, Targ
 use cache::Cache;
 use review::Status;
 
-/// Asks somebody else.
+/// Asks a webhook for decisions.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go (v1.36.4).
 pub struct Webhook {
@@ -28,43 +28,43 @@ pub struct Webhook {
     clock: Clock,
 }
 
-/// How to ask, and what to make of silence.
+/// The configuration of an authorization webhook.
 #[derive(Clone, Debug)]
 pub struct WebhookSettings {
     /// Its name in configuration and metrics.
     pub name: String,
-    /// In which version reviews are sent and expected.
+    /// The version of the reviews that are sent and expected.
     pub version: ReviewVersion,
-    /// How long a permission is remembered; zero is not at all.
+    /// How long a permission is cached; zero disables caching.
     pub authorized_ttl: Duration,
-    /// How long anything else is remembered.
+    /// How long any other decision is cached.
     pub unauthorized_ttl: Duration,
-    /// How long an answer may take; whom we ask is told.
+    /// The timeout of a call, which is also sent to the webhook.
     pub timeout: Duration,
-    /// What is decided when there is no answer.
+    /// The decision if there is no answer.
     pub on_failure: OnFailure,
-    /// How often it is asked again.
+    /// How often a failed call is repeated.
     pub retry: Retry,
 }
 
-/// What is decided when there is no answer.
+/// The decision if there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFailure {
     /// Others decide.
     NoOpinion,
-    /// It must not.
+    /// The request is denied.
     Deny,
 }
 
-/// Is told how asking went. Results are `success`, `timeout` and `error`.
+/// Metrics about the calls. Results are `success`, `timeout` and `error`.
 pub trait WebhookObserver: Send + Sync {
     /// A call ended.
     fn asked(&self, webhook: &str, result: &'static str, elapsed: Duration);
-    /// A failure was taken for no opinion.
+    /// A failure was treated as no opinion.
     fn failed_open(&self, webhook: &str, result: &'static str);
 }
 
-/// What a requester can make long is not remembered from this length on.
+/// Decisions are not cached if the parts of the request that a client controls have this length or more.
 const MAX_REMEMBERED: usize = 10_000;
 
 impl Webhook {
@@ -104,7 +104,7 @@ impl Webhook {
         Verdict { decision, error }
     }
 
-    /// The answer, or why there is none and what metrics call that.
+    /// The answer, or the error and its name in metrics.
     async fn ask(&self, spec: &[u8]) -> Result<Status, (String, &'static str)> {
         let name = &self.settings.name;
         let body = review::body(spec, self.settings.version);

@@ -15,19 +15,19 @@ use crate::meter::{Meter, Transformation};
 /// The prefix of all encrypted data.
 const ENCRYPTED: &[u8] = b"k8s:enc:";
 
-/// In the order of the configuration; never empty.
+/// The providers in the order of the configuration; never empty.
 pub(crate) struct Chain(pub(crate) Vec<Provider>);
 
 /// One element of `providers`.
 #[derive(Clone)]
 pub(crate) enum Provider {
-    /// Nothing is encrypted.
+    /// No encryption.
     Identity,
     /// Named keys of one cipher.
     Keys(Arc<Keys>),
-    /// Somebody else has the keys.
+    /// A key management service has the keys.
     Service(Arc<Service>),
-    /// The same, as it was done before.
+    /// The same, with version 1 of the protocol.
     OldService(Arc<OldService>),
 }
 
@@ -35,13 +35,13 @@ pub(crate) enum Provider {
 pub(crate) struct Keys {
     /// `k8s:enc:aescbc:v1:`
     pub(crate) prefix: &'static str,
-    /// What it is called in errors: `AES`.
+    /// Its name in errors: `AES`.
     pub(crate) provider: &'static str,
     /// `key1:`, and the key; never empty.
     pub(crate) keys: Vec<(String, Cipher)>,
 }
 
-/// For whom something is encrypted or decrypted.
+/// The object for which data is encrypted or decrypted.
 pub(crate) struct Purpose<'p> {
     /// `secrets`
     pub(crate) resource: &'p str,
@@ -154,7 +154,7 @@ impl Keys {
     }
 }
 
-/// What holds for resources that the configuration does not name: plain, and nothing encrypted is expected.
+/// For resources that the configuration does not name: values are plain, and encrypted ones are an error.
 pub(crate) fn open_plain(data: &Bytes) -> Result<Opened> {
     if data.starts_with(ENCRYPTED) {
         return Err(Error::Encrypted);

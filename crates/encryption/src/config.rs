@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use keelson_object::Value;
 
-/// What the file says, after it was found to be right.
+/// A validated configuration.
 #[derive(Debug)]
 pub struct Configuration {
     pub(crate) rules: Vec<Rule>,
@@ -19,13 +19,13 @@ pub struct Configuration {
 /// What is wrong with a configuration, in upstream's words.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// It is no configuration at all.
+    /// The document is not a configuration.
     #[error("{0}")]
     Form(String),
-    /// It says things that cannot be.
+    /// The configuration is invalid.
     #[error("{0}")]
     Rules(String),
-    /// It is right, but nothing can be made of it.
+    /// The configuration is valid, but the providers cannot be built.
     #[error("error while building transformers: {0}")]
     Build(String),
 }
@@ -51,7 +51,7 @@ pub(crate) struct ProviderRule {
 #[derive(Default)]
 pub(crate) struct NamedKey {
     pub(crate) name: String,
-    /// As it is written: base64.
+    /// The secret as it is written: base64.
     pub(crate) secret: String,
 }
 

@@ -1,11 +1,11 @@
-//! What can go wrong with a value, in upstream's words: operators search for them.
+//! Errors of encryption, in upstream's words: operators search for them.
 
 use keelson_grpc::Failure;
 
 /// Why a value cannot be encrypted or decrypted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Not even room for what is always there.
+    /// The value is shorter than the fixed parts.
     #[error("the stored data was shorter than the required size")]
     TooShort,
     /// A block cipher needs whole blocks.
@@ -17,10 +17,10 @@ pub enum Error {
     /// The last bytes contradict each other.
     #[error("invalid padding on input")]
     Padding,
-    /// Another key, another place, or somebody changed it.
+    /// Decryption failed: a wrong key, a wrong place, or altered data.
     #[error("cipher: message authentication failed")]
     Forged,
-    /// The same, of a secret box.
+    /// The same for secretbox.
     #[error("output array was not large enough for encryption")]
     ForgedBox,
     /// Encrypted data where none is expected.
@@ -29,10 +29,10 @@ pub enum Error {
     /// None of the keys has the name that is written in front of the data.
     #[error("no matching key was found for the provided {provider} transformer")]
     NoKey {
-        /// What the provider calls itself.
+        /// The name of the provider.
         provider: &'static str,
     },
-    /// None of the providers wrote it.
+    /// No provider recognizes the value.
     #[error("no matching prefix found")]
     NoProvider,
     /// Every provider that could have written it has its own objection.
@@ -41,10 +41,10 @@ pub enum Error {
     /// The random source or the cipher itself failed.
     #[error("encryption failed")]
     Cipher,
-    /// What a key management service stored, or answered, is not as it must be.
+    /// The envelope or the answer of a key management service is invalid.
     #[error("{0}")]
     Envelope(String),
-    /// There is no key to write with yet, or it is too old to be used.
+    /// There is no key to write with yet, or it has expired.
     #[error("{0}")]
     NotReady(String),
     /// A key management service of version 1 did not answer well.
@@ -53,15 +53,15 @@ pub enum Error {
     /// A key management service did not answer well.
     #[error("{doing}, error: {status}")]
     Service {
-        /// What was asked for.
+        /// The action that failed.
         doing: &'static str,
-        /// What went wrong.
+        /// The failure.
         status: Failure,
     },
 }
 
 impl Error {
-    /// Whether it may go well in a moment.
+    /// Whether a retry may succeed.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
@@ -90,5 +90,5 @@ impl Error {
     }
 }
 
-/// What the crate answers.
+/// The result type of the crate.
 pub(crate) type Result<T> = std::result::Result<T, Error>;

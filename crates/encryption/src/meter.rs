@@ -1,4 +1,4 @@
-//! What is counted. The numbers have upstream's names where they are printed.
+//! Metrics of encryption. They have upstream's names where they are printed.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ pub trait Meter: Send + Sync + 'static {
     /// A value was encrypted or decrypted, or not.
     fn transformed(&self, transformation: &Transformation<'_>);
 
-    /// A key was not at hand and had to be asked for.
+    /// A key was not in the cache and had to be requested.
     fn key_missed(&self) {}
 
     /// A data key was made.
@@ -16,13 +16,13 @@ pub trait Meter: Send + Sync + 'static {
     /// A data key could not be made.
     fn key_not_made(&self) {}
 
-    /// A service of the old protocol has something to do: `from_storage` or `to_storage`.
+    /// A request to a KMS v1 service began: `from_storage` or `to_storage`.
     fn arrived(&self, _direction: &'static str) {}
 
     /// So many of the places for data keys of a service of the old protocol are taken, between 0 and 1.
     fn cache_filled(&self, _part: f64) {}
 
-    /// So many data keys of a service are at hand.
+    /// The number of cached data keys of a service.
     fn keys_cached(&self, _service: &str, _count: usize) {}
 
     /// A service was called; `code` is `OK` or what gRPC calls the failure.
@@ -31,10 +31,10 @@ pub trait Meter: Send + Sync + 'static {
     /// A key of a service was used.
     fn key_used(&self, _direction: &str, _service: &str, _key_id: &str) {}
 
-    /// A service said that this is its key.
+    /// A service reported this key id.
     fn key_announced(&self, _service: &str, _key_id: &str) {}
 
-    /// A service said something that cannot be the name of a key: `empty` or `too_long`.
+    /// A service reported an invalid key id: `empty` or `too_long`.
     fn key_refused(&self, _service: &str, _why: &str) {}
 }
 
@@ -45,11 +45,11 @@ pub struct Transformation<'t> {
     pub resource: &'t str,
     /// `from_storage` or `to_storage`.
     pub direction: &'static str,
-    /// What stands in front of the data; `identity` and `unknown` where nothing does.
+    /// The prefix of the data; `identity` or `unknown` where there is none.
     pub prefix: &'t str,
     /// `OK` or why not.
     pub status: &'t str,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 

@@ -21,14 +21,14 @@ use crate::meter::Meter;
 const LEAST_PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What a vault is made with, apart from the configuration.
+/// The settings of a vault, apart from the configuration.
 #[derive(Clone)]
 pub struct Settings {
-    /// What time it is.
+    /// The clock.
     pub clock: Clock,
-    /// Who counts.
+    /// The metrics.
     pub meter: Arc<dyn Meter>,
-    /// Whether errors name the key of what cannot be read, because it can be removed.
+    /// Whether errors name the key of an unreadable value, because it can be deleted.
     pub names_unreadable: bool,
     /// Whether key management services of version 1 may be used.
     pub old_services: bool,
@@ -43,21 +43,21 @@ pub struct Vault {
 struct Shared {
     settings: Settings,
     current: ArcSwap<Current>,
-    /// How often the configuration was replaced.
+    /// The number of replacements of the configuration.
     replacements: watch::Sender<u64>,
 }
 
-/// What a configuration became.
+/// The providers and services of a configuration.
 #[derive(Default)]
 struct Current {
-    /// By group and resource, either of which may be `*`.
+    /// The chains by group and resource, either of which may be `*`.
     chains: HashMap<(String, String), Arc<Chain>>,
     services: Vec<Watched>,
     /// Twice the time that all services have to answer: what asks them at once takes no longer.
     patience: Duration,
 }
 
-/// A service whose health is asked for.
+/// A service with a health check.
 enum Watched {
     Service(Arc<Service>),
     OldService(Arc<OldService>),
@@ -100,26 +100,26 @@ impl Vault {
         Ok(())
     }
 
-    /// Whether all services are well.
+    /// Whether all services are healthy.
     pub async fn health(&self) -> Result<(), String> {
         let current = self.shared.current.load_full();
         current.health().await
     }
 
-    /// How many services have a part in it.
+    /// The number of services.
     #[must_use]
     pub fn services(&self) -> usize {
         self.shared.current.load().services.len()
     }
 
-    /// Whether one of them is of version 1.
+    /// Whether one of the services is of version 1.
     #[must_use]
     pub fn has_old_services(&self) -> bool {
         let current = self.shared.current.load();
         current.services.iter().any(|it| matches!(it, Watched::OldService(_)))
     }
 
-    /// Whether one of the services is well.
+    /// Whether this service is healthy.
     pub async fn service_health(&self, position: usize) -> Result<(), String> {
         let current = self.shared.current.load_full();
         match current.services.get(position) {
@@ -261,7 +261,7 @@ struct OfResource {
     shared: Arc<Shared>,
     /// `deployments.apps`
     name: String,
-    /// Where its chain may be, the nearest first.
+    /// The keys under which its chain may be found, the most specific first.
     rules: [(String, String); 3],
 }
 

@@ -1,5 +1,6 @@
-//! The roles and bindings that exist in every cluster: made where they are missing, completed where something is
-//! missing from them. What an operator added stays; what an operator annotated with `autoupdate: "false"` stays as it is.
+//! Bootstrap roles and bindings, which exist in every cluster: created if they are missing, completed if
+//! parts are missing. Additions by operators are kept; an object with the annotation `autoupdate: "false"` is
+//! not changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +16,16 @@ use keelson_stdx::clock::Clock;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// How soon after a failure it is tried again.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How long the index may take to learn of what was made, and how often it is asked.
+/// How long the index may take to see the created objects, and how often it is checked.
 const KNOWN_WITHIN: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Tries until all of them are there, and `rbac` knows.
+/// Tries until all of them exist, and `rbac` knows them.
 pub async fn run(catalog: &CatalogHandle, clock: &Clock, policy: &Policy, rbac: &Rbac) {
-    // Who does not serve the group has no roles.
+    // Without the group there are no roles.
     if catalog.load().group(GROUP).is_none_or(|it| it.resources.is_empty()) {
         return;
     }
@@ -58,7 +59,8 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, policy: &Policy) -> 
         ("roles", &policy.roles, completed_role),
         ("rolebindings", &policy.role_bindings, completed_binding),
     ];
-    // All at once, because each mostly waits for the disk. What fails does not keep the others from being made.
+    // All at once, because each mostly waits for the disk. A failure does not keep the others from being
+    // created.
     let each = kinds
         .into_iter()
         .flat_map(|(plural, objects, complete)| objects.iter().map(move |object| (plural, object, complete)));
@@ -72,7 +74,7 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, policy: &Policy) -> 
     outcomes.await.into_iter().collect()
 }
 
-/// What becomes of an object that is there: nothing, a completed one, or another one in its place.
+/// What to do with an existing object: nothing, complete it, or replace it.
 enum Completed {
     Same,
     Changed(Box<Object>),
@@ -129,7 +131,7 @@ impl Desk<'_> {
         }
     }
 
-    /// What operators added to roles of old, before these gathered rules from others, goes on.
+    /// Keeps rules that operators added to roles of old releases, before these roles became aggregated.
     ///
     /// Upstream: pkg/registry/rbac/rest/storage_rbac.go, primeAggregatedClusterRoles (v1.36.4).
     async fn move_rules(&self) -> Result<()> {
@@ -149,7 +151,7 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Who was bound to the old binding is bound to the part that was split off, too.
+    /// The subjects of the old binding also get the binding that was split off.
     ///
     /// Upstream: pkg/registry/rbac/rest/storage_rbac.go, primeSplitClusterRoleBindings (v1.36.4).
     async fn split_binding(&self, policy: &Policy) -> Result<()> {
@@ -230,7 +232,7 @@ fn completed_binding(there: &Object, wanted: &Object) -> Completed {
     if changed { Completed::Changed(Box::new(object)) } else { Completed::Same }
 }
 
-/// Adds labels and annotations that are missing; what is there stays.
+/// Adds missing labels and annotations; existing ones are kept.
 fn complete_meta(meta: &mut ObjectMeta, wanted: &ObjectMeta) -> bool {
     let complete = |there: &mut StringMap, wanted: &StringMap| {
         let before = there.len();

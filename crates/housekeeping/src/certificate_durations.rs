@@ -23,12 +23,12 @@ struct State {
     counts: BTreeMap<String, Counts>,
 }
 
-/// What became of the requests to one signer.
+/// The counts of one signer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Certificates for requests that ask for a lifetime.
     pub requested: u64,
-    /// Those of them that live about that long.
+    /// Certificates among them that have about the requested lifetime.
     pub honored: u64,
 }
 
@@ -38,7 +38,7 @@ pub const GROUP: &str = "certificates.k8s.io";
 pub const PLURAL: &str = "certificatesigningrequests";
 
 impl CertificateDurations {
-    /// By signer; all signers that are not Kubernetes' own are one.
+    /// The counts by signer; all signers that are not Kubernetes' own are counted together.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<String, Counts> {
         self.0.lock().counts.clone()
@@ -77,7 +77,7 @@ impl Follower for CertificateDurations {
     }
 }
 
-/// In base64, as it is stored.
+/// The certificate in base64, as it is stored.
 fn certificate(request: &Object) -> Option<&str> {
     request.text_at("status.certificate").filter(|it| !it.is_empty())
 }

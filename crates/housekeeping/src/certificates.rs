@@ -1,7 +1,7 @@
-//! Requests for certificates: those of nodes are approved, what is approved is signed, what is old goes away.
+//! CertificateSigningRequests: approves those of nodes, signs approved ones, and deletes old ones.
 //!
-//! Upstream leaves this to kube-controller-manager. A server that runs by itself has none, and a node that waits for
-//! its certificate for ever is of no use; beside a controller manager only one of both should sign.
+//! Upstream leaves this to kube-controller-manager. A standalone server has none, and a node that waits for
+//! its certificate for ever is useless; beside a controller manager only one of both should sign.
 
 mod approver;
 mod authority;
@@ -32,14 +32,15 @@ use request::Request;
 const GROUP: &str = "certificates.k8s.io";
 const PLURAL: &str = "certificatesigningrequests";
 
-/// After how long a request that could not be dealt with is looked at again: somebody may have got a right since.
+/// The pause before a request is looked at again that could not be handled: the permission may have been
+/// granted since.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// What approves and signs.
+/// The approver and signer.
 pub struct Certificates {
-    /// Where requests are.
+    /// The catalog of the requests.
     pub catalog: CatalogHandle,
-    /// Who may have which certificate without asking anybody.
+    /// Decides which requests are approved automatically.
     pub authorizer: Arc<dyn Authorizer>,
     /// The certificate of the authority that signs; read again for each signature, because it may be renewed.
     pub authority_certificate: PathBuf,
@@ -49,7 +50,7 @@ pub struct Certificates {
     pub clock: Clock,
 }
 
-/// Requests that somebody should look at.
+/// Requests that have to be handled.
 #[derive(Default)]
 struct Pending {
     names: Mutex<BTreeSet<SmolStr>>,

@@ -1,7 +1,8 @@
-//! `kube-system/extension-apiserver-authentication`: whom servers that stand behind this one should believe.
+//! `kube-system/extension-apiserver-authentication`: the CAs and headers that aggregated API servers should
+//! trust.
 //!
-//! Several servers write the same config map, each what it knows: nobody takes away what another one added, and what
-//! has expired goes.
+//! Several servers write the same config map, each with what it knows: a server does not remove what another
+//! one added, except for expired certificates.
 //!
 //! Upstream: pkg/controlplane/controller/clusterauthenticationtrust (v1.36.4).
 
@@ -21,19 +22,19 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::certificates::pem;
 
-/// Where it is.
+/// Its namespace.
 const NAMESPACE: &str = "kube-system";
-/// What it is called.
+/// Its name.
 const NAME: &str = "extension-apiserver-authentication";
 
-/// How often it is looked at although nothing seems to have changed.
+/// The interval of checks without a known change.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// How soon after a failure.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// Certificates are given away for this long after they have expired; clocks differ.
+/// Certificates are published for this many seconds after they have expired; clocks differ.
 const SLACK: i64 = 300;
 
-/// Whom this server believes.
+/// The CAs and front proxies that this server trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
     /// The authorities of client certificates, in PEM.
@@ -42,7 +43,7 @@ pub struct Trust {
     pub front_proxy: Option<FrontProxy>,
 }
 
-/// Whom this server believes when it says who somebody else is.
+/// The front proxies that this server trusts, and the headers they use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontProxy {
     /// The authorities of its certificates, in PEM.
@@ -53,26 +54,26 @@ pub struct FrontProxy {
     pub uid_headers: Vec<String>,
     /// Headers with groups.
     pub group_headers: Vec<String>,
-    /// How headers with further facts begin.
+    /// The prefixes of headers with extra fields.
     pub extra_headers_prefix: Vec<String>,
     /// The common names of proxies; empty is any.
     pub allowed_names: Vec<String>,
 }
 
-/// What keeps the config map.
+/// The controller of the config map.
 pub struct ClusterAuthentication {
-    /// Where config maps are.
+    /// The catalog of the config maps.
     pub catalog: CatalogHandle,
     /// Time.
     pub clock: Clock,
-    /// Whom the server believes now.
+    /// Returns what the server trusts now.
     pub trust: Arc<dyn Fn() -> Trust + Send + Sync>,
-    /// Said when the server believes somebody else than before.
+    /// Notified when the trusted CAs or headers change.
     pub changed: Arc<Notify>,
 }
 
 impl ClusterAuthentication {
-    /// Runs for as long as it is polled; says once when the config map is there for the first time.
+    /// Runs for as long as it is polled; calls `done` when the config map exists for the first time.
     pub async fn run(self, done: impl FnOnce()) {
         let mut done = Some(done);
         loop {
@@ -150,7 +151,7 @@ fn set(object: &mut Object, data: &Data) {
     object.fields.set("data", Value::Map(Map::from_distinct(pairs.collect())));
 }
 
-/// What was there and what this server knows.
+/// The union of the old data and what this server knows.
 fn combined(old: &Data, trust: &Trust, now: i64) -> Data {
     let old_text = |key: &str| old.get(key).map(String::as_str).unwrap_or_default();
     let mut data = Data::new();
@@ -186,7 +187,7 @@ fn combined(old: &Data, trust: &Trust, now: i64) -> Data {
     data
 }
 
-/// All certificates once, but those that have expired. What is no certificate is left out.
+/// All certificates without duplicates and without expired ones. Anything else in the texts is left out.
 fn bundle(texts: [&str; 2], now: i64) -> String {
     let mut all: Vec<CertificateDer<'_>> = Vec::new();
     for text in texts {

@@ -1,4 +1,4 @@
-//! The ServiceCIDR `kubernetes`: the ranges that the operator wants. Made when it is missing, never made smaller.
+//! ServiceCIDR `kubernetes`: the operator's ranges. Created if it is missing, never reduced.
 //!
 //! Upstream: pkg/controlplane/controller/defaultservicecidr/default_servicecidr_controller.go (v1.36.4).
 
@@ -17,7 +17,7 @@ pub const NAME: &str = "kubernetes";
 const GROUP: &str = "networking.k8s.io";
 const PLURAL: &str = "servicecidrs";
 
-/// Who says that it is ready.
+/// The field manager that sets the Ready condition.
 const MANAGER: &str = "kubernetes-service-cidr-controller";
 
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ pub async fn run(catalog: &CatalogHandle, clock: &Clock, cidrs: &[String]) {
     }
 }
 
-/// Makes it if it is missing, adds a second family if one was added, and says that it is ready.
+/// Creates it if it is missing, adds a second family if one was added, and sets the Ready condition.
 pub async fn ensure(catalog: &CatalogHandle, clock: &Clock, cidrs: &[String]) -> Result<()> {
     let context = crate::context(catalog, clock);
     let live = context.reach(GROUP, PLURAL)?;
@@ -67,7 +67,7 @@ fn values(cidrs: &[String]) -> Vec<Value> {
     cidrs.iter().map(|it| Value::from(it.as_str())).collect()
 }
 
-/// What somebody says of it, if anybody knows.
+/// The Ready condition, unless it is `Unknown`.
 fn ready(object: &Object) -> Option<&Map> {
     let conditions = object.fields.map("status").into_iter().flat_map(|it| it.maps("conditions"));
     let mut ready = conditions.filter(|it| it.str("type") == Some("Ready"));

@@ -1,4 +1,4 @@
-//! Tells an index what becomes of the objects of a resource.
+//! Feeds an index with the changes of a resource's objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn follow(live: &Arc<Live>, follower: &dyn Follower) -> Result<()> {
     Ok(())
 }
 
-/// The objects with which a watch begins; `None` if it ended before it had told all of them.
+/// The initial objects of a watch; `None` if it ended before all of them were sent.
 async fn state(live: &Live, watch: &mut Watch) -> Result<Option<Vec<Object>>> {
     let (mut all, mut breaks) = (Vec::new(), Breaks::default());
     while let Some(change) = watch.next().await {
@@ -65,7 +65,7 @@ async fn state(live: &Live, watch: &mut Watch) -> Result<Option<Vec<Object>>> {
     Ok(None)
 }
 
-/// What happened to which object, if anything did.
+/// The event and its object; `None` if the change is not an event.
 pub(crate) fn event(change: &Change) -> Option<(EventKind, &Arc<Frozen>)> {
     match change {
         Change::Shared(event) => Some((event.kind(), event.object())),

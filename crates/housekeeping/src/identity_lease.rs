@@ -1,4 +1,4 @@
-//! The lease by which other servers and their users know that this one runs.
+//! Identity lease: shows other servers and their users that this server is running.
 //!
 //! ```text
 //! kube-system/apiserver-eqt2xq…    spec.holderIdentity: apiserver-eqt2xq…_<uid of this process>
@@ -17,33 +17,34 @@ use keelson_registry::{CatalogHandle, Error, Place, Result, operation};
 use keelson_stdx::clock::Clock;
 
 const NAMESPACE: &str = "kube-system";
-/// Says that a lease is such a one, and of which component.
+/// The label of identity leases; its value is the component.
 const LABEL: &str = "apiserver.kubernetes.io/identity";
 const COMPONENT: &str = "kube-apiserver";
 const HOSTNAME: &str = "kubernetes.io/hostname";
-/// Where other servers reach this one.
+/// The annotation with the address for other servers.
 const PEER_ADDRESS: &str = "kubernetes.io/peer-advertise-address";
 const RENEWED_EVERY: Duration = Duration::from_secs(10);
 const LIVES: i64 = 3600;
-/// Leases of servers that are gone are looked for this often.
+/// How often the leases of stopped servers are removed.
 const TIDIED_EVERY: Duration = Duration::from_secs(3600);
 
-/// Who this server is.
+/// The identity of this server.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The same after a restart: `apiserver-` and something about the machine.
+    /// Stable across restarts: `apiserver-` and a hash of the machine's name.
     pub name: String,
     /// Another one after a restart.
     pub holder: String,
     /// The name of the machine.
     pub host: String,
-    /// Where other servers reach this one, if the gate `UnknownVersionInteroperabilityProxy` is on: `192.0.2.1:6443`.
+    /// The address for other servers, if the gate `UnknownVersionInteroperabilityProxy` is on:
+    /// `192.0.2.1:6443`.
     pub peer_address: Option<String>,
 }
 
 impl Identity {
-    /// Keeps the lease, and removes those of others that are over, for as long as it is polled. `started` is called
-    /// when what a server before this one has left is gone.
+    /// Renews the lease, and removes expired leases of other servers, for as long as it is polled. `started`
+    /// is called when the lease of an earlier run has been removed.
     pub async fn run(&self, catalog: &CatalogHandle, clock: &Clock, started: impl Fn()) {
         self.report(self.leave(catalog, clock).await);
         started();
@@ -64,7 +65,7 @@ impl Identity {
         }
     }
 
-    /// Says that the server runs.
+    /// Renews the lease.
     pub async fn renew(&self, catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
         let context = crate::context(catalog, clock);
         let live = context.reach("coordination.k8s.io", "leases")?;
@@ -99,7 +100,7 @@ impl Identity {
         spec.set("renewTime", MicroTime::from(clock.now()).to_string());
     }
 
-    /// Removes the lease: what a server before this one has left, or this one when it ends.
+    /// Removes the lease: that of an earlier run, or this server's own at shutdown.
     pub async fn leave(&self, catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
         remove(catalog, clock, &self.name).await
     }
@@ -138,7 +139,7 @@ async fn remove(catalog: &CatalogHandle, clock: &Clock, name: &str) -> Result<()
     }
 }
 
-/// A lease that does not say how long it is good for is good for nothing.
+/// A lease without a duration counts as expired.
 fn is_over(spec: &Map, now: MicroTime) -> bool {
     let renewed = spec.str("renewTime").and_then(|text| MicroTime::parse(text).ok());
     let (Some(renewed), Some(seconds)) = (renewed, spec.int("leaseDurationSeconds")) else { return true };

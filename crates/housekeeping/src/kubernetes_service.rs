@@ -1,10 +1,10 @@
-//! The service `kubernetes`, under which pods find the API servers, and its endpoints.
+//! Service `kubernetes`, under which pods find the API servers, and its endpoints.
 //!
 //! ```text
-//! services/kubernetes              made when it is missing, then left alone
+//! services/kubernetes              created if it is missing, then left alone
 //! endpoints/kubernetes             one address for each server that runs
 //! endpointslices/kubernetes        the same
-//! masterleases/10.1.2.3            a key for each server; it goes by itself when nobody renews it
+//! masterleases/10.1.2.3            a key for each server; it expires when it is not renewed
 //! ```
 //!
 //! Upstream: pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers (v1.36.4).
@@ -25,44 +25,46 @@ const NAME: &str = "kubernetes";
 const NAMESPACE: &str = "default";
 const SERVICE_PORT: i64 = 443;
 const INTERVAL: Duration = Duration::from_secs(10);
-/// How long a server that ends tries to say so: it must not wait for a store that is away for ever.
+/// How long a server that shuts down tries to remove itself: it must not wait forever for a store that is
+/// unavailable.
 pub const LEAVES_WITHIN: Duration = Duration::from_secs(20);
-/// How long a server counts as running after it last said so.
+/// How long a server counts as running after its last renewal.
 const LEASE: Duration = Duration::from_secs(15);
 const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
-/// How servers learn of each other.
+/// How the endpoints of all servers are reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reconciler {
-    /// They do not: nobody touches the endpoints.
+    /// Not at all: the endpoints are left alone.
     None,
-    /// Each has a key that goes when it does.
+    /// Each server has a key that expires when the server stops.
     Lease,
-    /// So many of those that said so last.
+    /// At most this many servers, those that wrote last.
     MasterCount(usize),
 }
 
-/// What is known of this server.
+/// The configuration of the service and of this server.
 #[derive(Clone)]
 pub struct KubernetesService {
     /// The address of the service.
     pub address: IpAddr,
     /// The node port of the service; none if it has none.
     pub node_port: Option<u16>,
-    /// Where this server is reached.
+    /// The advertised address of this server.
     pub advertised: IpAddr,
-    /// On which port.
+    /// The port.
     pub port: u16,
-    /// How servers learn of each other.
+    /// How the endpoints are reconciled.
     pub reconciler: Reconciler,
-    /// Where servers leave word.
+    /// The storage of the leases.
     pub ground: Ground,
-    /// Whether this server counts.
+    /// Whether this server wants to be among the endpoints.
     pub presence: Presence,
 }
 
-/// Whether a server still wants to be among the endpoints, and who is writing them. Clones speak of the same server.
+/// Whether a server still wants to be among the endpoints; also the lock for writing them. Clones share the
+/// state.
 #[derive(Clone, Default)]
 pub struct Presence(Arc<Mutex<Left>>);
 
@@ -93,7 +95,8 @@ impl KubernetesService {
         self.ensure_slice(&context, &addresses).await
     }
 
-    /// Takes this server out of the endpoints for good, so that nobody waits until its lease is over.
+    /// Removes this server from the endpoints for good, so that clients need not wait until its lease
+    /// expires.
     ///
     /// Upstream: pkg/controlplane/controller/kubernetesservice/controller.go, Stop (v1.36.4).
     pub async fn leave(&self, catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
@@ -178,7 +181,7 @@ impl KubernetesService {
         let key = self.ground.layout.resource("masterleases").cluster(own);
         let Some(there) = self.ground.store.get(&key).await? else { return Ok(()) };
         match self.ground.store.commit(&key, Expect::Unchanged(there.modified), Write::Delete).await {
-            // It has gone by itself.
+            // The lease has expired already.
             Ok(_) | Err(StoreError::Changed { current: None, .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -275,7 +278,7 @@ async fn write(live: &Live, context: &Context, edit: impl Fn(&mut Object) + Send
     }
 }
 
-/// What a server leaves under its address.
+/// The value of a server's lease.
 fn lease(own: &str, form: Form) -> Result<bytes::Bytes> {
     let mut address = Map::new();
     address.set("ip", own);
@@ -293,7 +296,7 @@ fn listed(endpoints: &Object) -> Vec<String> {
     addresses.filter_map(|it| it.str("ip")).map(String::from).collect()
 }
 
-/// At most `count` addresses, our own among them: those behind it go first.
+/// At most `count` addresses, our own among them: those behind it are dropped first.
 ///
 /// Upstream: pkg/controlplane/reconcilers/instancecount.go, ReconcileEndpoints (v1.36.4).
 fn among(mut addresses: Vec<String>, own: &str, count: usize) -> Vec<String> {

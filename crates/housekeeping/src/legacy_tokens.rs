@@ -1,6 +1,6 @@
-//! Tokens in secrets: since when their use is followed, and when they were used last.
+//! Legacy service account tokens: tracks since when uses are recorded, and when each token was last used.
 //!
-//! The controller manager deletes such tokens when nobody has used them for long; for that it needs both.
+//! The controller manager deletes tokens that were not used for a long time; it needs both.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ const NAMESPACE: &str = "kube-system";
 const NAME: &str = "kube-apiserver-legacy-service-account-token-tracking";
 const SINCE: &str = "since";
 
-/// How often the config map is looked at.
+/// The interval of checks of the config map.
 const INTERVAL: Duration = Duration::from_secs(30 * 60);
 
-/// How soon after a failure.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Keeps the config map that says since when uses are followed; says once when it is there.
+/// Maintains the config map with the time since when uses are recorded; calls `made` when it exists.
 ///
 /// Upstream: pkg/controlplane/controller/legacytokentracking/controller.go (v1.36.4).
 pub async fn track(catalog: CatalogHandle, clock: Clock, made: impl FnOnce()) {

@@ -1,4 +1,4 @@
-//! The server's own loops. They read the cache and write through the engine, as everybody does.
+//! Controllers of the server itself. They read the cache and write through the registry, as all clients do.
 
 #![deny(missing_docs)]
 
@@ -29,7 +29,7 @@ use keelson_object::{Object, ObjectMeta};
 use keelson_registry::{CatalogHandle, Context, Live};
 use keelson_stdx::clock::Clock;
 
-/// Who the server is when it acts by itself.
+/// The context of the server's own actions.
 fn context(catalog: &CatalogHandle, clock: &Clock) -> Context {
     let mut context = Context::new(User::new("system:apiserver", &["system:masters"]), clock.clone());
     context.catalog = Some(catalog.load());

@@ -1,7 +1,7 @@
-//! Empties namespaces that are being deleted, and lets them go.
+//! Namespace deletion: deletes the contents of terminating namespaces, then removes their finalizer.
 //!
-//! Upstream leaves this to kube-controller-manager. A server that runs by itself has none, and a namespace that
-//! stays `Terminating` for ever helps nobody; beside a controller manager both do the same and neither minds.
+//! Upstream leaves this to kube-controller-manager. A standalone server has none, and a namespace would stay
+//! `Terminating` for ever; beside a controller manager both do the same without conflict.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use keelson_registry::options::{DeleteOptions, ListOptions, Part, Propagation, W
 use keelson_registry::{CatalogHandle, Context, Error, Live, Place, Result, Scope, Verb, operation};
 use keelson_stdx::clock::Clock;
 
-/// What waits for finalizers or for its grace period is looked at again after this long.
+/// The pause before a namespace is checked again whose objects wait for finalizers or a grace period.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// The finalizer in `spec.finalizers` that this loop takes away.
+/// The finalizer in `spec.finalizers` that this loop removes.
 const KUBERNETES: &str = "kubernetes";
 
 /// Runs for as long as it is polled.
@@ -27,7 +27,7 @@ pub async fn run(catalog: CatalogHandle, clock: Clock) {
     }
 }
 
-/// Looks at every namespace once, and again whenever one changes or something is left to do.
+/// Handles every namespace once, and again whenever one changes or is not finished.
 async fn follow(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let Some(namespaces) = catalog.load().find("", "v1", "namespaces") else { return Ok(()) };
     let mut watch = operation::watch(&namespaces.live, "", &WatchOptions::default()).await?;
@@ -44,7 +44,7 @@ async fn follow(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     }
 }
 
-/// Empties all namespaces that are to go; how many are not empty yet.
+/// Empties all terminating namespaces; returns how many are not empty yet.
 async fn sweep(catalog: &CatalogHandle, namespaces: &Arc<Live>, clock: &Clock) -> Result<usize> {
     let mut waiting = 0;
     let snapshot = namespaces.cache()?.fresh().await?;
@@ -66,7 +66,7 @@ fn phase<'o>(namespaces: &Live, object: &'o keelson_object::Frozen) -> Option<&'
     object.index().fields.get(position).map(SmolStr::as_str)
 }
 
-/// Deletes everything in a namespace; whether nothing is left.
+/// Deletes everything in a namespace; returns whether nothing is left.
 async fn empty(catalog: &CatalogHandle, namespace: &str, clock: &Clock) -> Result<bool> {
     let context = crate::context(catalog, clock);
     let how = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };

@@ -1,7 +1,7 @@
 //! Peer lease: a key under which other API servers find the address of this one.
 //!
 //! ```text
-//! peerserverleases/apiserver-eqt2xq…    Endpoints with one address and one port; goes by itself after 15 s
+//! peerserverleases/apiserver-eqt2xq…    Endpoints with one address and one port; expires after 15 s
 //! ```
 //!
 //! Upstream: apiserver/pkg/reconcilers/peer_endpoint_lease.go and pkg/controlplane/apiserver/peer.go (v1.36.4).
@@ -21,7 +21,7 @@ const LABEL: &str = "apiserverIdentity";
 const INTERVAL: Duration = Duration::from_secs(10);
 const LIVES: Duration = Duration::from_secs(15);
 
-/// Where other servers reach this one.
+/// The address for other servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerAddress {
     /// `--peer-advertise-ip`, or the advertised address.
@@ -41,13 +41,13 @@ impl PeerAddress {
     }
 }
 
-/// The lease of this server. Clones speak of the same one.
+/// The lease of this server. Clones share it.
 #[derive(Clone)]
 pub struct PeerLease {
     server: String,
     address: PeerAddress,
     ground: Ground,
-    /// How often the lease was written; `None` once it is removed for good.
+    /// The number of writes of the lease; `None` once it is removed for good.
     written: Arc<Mutex<Option<i64>>>,
 }
 
@@ -87,7 +87,7 @@ impl PeerLease {
         let key = self.ground.layout.resource(KEYS).cluster(&self.server);
         let Some(there) = self.ground.store.get(&key).await? else { return Ok(()) };
         match self.ground.store.commit(&key, Expect::Unchanged(there.modified), Write::Delete).await {
-            // It has gone by itself.
+            // The lease has expired already.
             Ok(_) | Err(StoreError::Changed { current: None, .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -1,11 +1,11 @@
-//! The priority classes that exist in every cluster: for what the cluster itself is made of.
+//! System priority classes, which exist in every cluster, for the components of the cluster.
 
 use std::time::Duration;
 
 use keelson_registry::{CatalogHandle, Error, Result, operation};
 use keelson_stdx::clock::Clock;
 
-/// How soon after a failure it is tried again.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Name, value, description.
@@ -24,7 +24,7 @@ const CLASSES: [(&str, i64, &str); 2] = [
     ),
 ];
 
-/// Makes those that are missing.
+/// Creates missing priority classes.
 ///
 /// Upstream: pkg/registry/scheduling/rest/storage_scheduling.go, AddSystemPriorityClasses (v1.36.4).
 pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {

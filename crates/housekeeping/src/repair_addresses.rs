@@ -25,10 +25,10 @@ use keelson_watch_cache::EventKind;
 
 use crate::services::REPAIR_INTERVAL;
 
-/// For so many seconds an address may be waiting for its service.
+/// The seconds that an address may exist without its service.
 const GRACE: i64 = 60;
 
-/// Repairs now and then, and whenever somebody deletes an address; for as long as it is polled.
+/// Repairs at intervals, and whenever an address is deleted; for as long as it is polled.
 pub async fn run(catalog: &CatalogHandle, clock: &Clock) {
     loop {
         if let Err(error) = follow(catalog, clock).await {
@@ -40,7 +40,7 @@ pub async fn run(catalog: &CatalogHandle, clock: &Clock) {
     }
 }
 
-/// Looks after addresses that are deleted, until it is time to look at all of them.
+/// Handles deleted addresses until the next full repair is due.
 async fn follow(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let context = crate::context(catalog, clock);
     let addresses = context.reach("networking.k8s.io", "ipaddresses")?;
@@ -88,7 +88,7 @@ pub async fn repair(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     Ok(())
 }
 
-/// Every address of a service has an object that says so.
+/// Checks that every address of a service has an object that refers to it.
 async fn check_service(context: &Context, service: &Object) -> Result<()> {
     let Some(spec) = service.fields.map("spec") else { return Ok(()) };
     let (addresses, services) =
@@ -110,11 +110,11 @@ async fn check_service(context: &Context, service: &Object) -> Result<()> {
     Ok(())
 }
 
-/// What there is to say about the object of an address.
+/// The result of checking the object of an address.
 enum Verdict {
     Good,
     Missing,
-    /// It says something else; this is its uid.
+    /// The object refers to something else; this is its uid.
     Wrong(SmolStr),
     /// Another service has the address as well.
     Twice,
@@ -198,7 +198,7 @@ fn parent_ref(address: &Object) -> Option<&Map> {
     address.fields.map("spec")?.map("parentRef")
 }
 
-/// The service that an address says it is of.
+/// The service that an address refers to.
 async fn parent(address: &Object, services: &Live) -> Result<Option<Object>> {
     let Some(parent) = parent_ref(address) else { return Ok(None) };
     let text = |key| parent.str(key).unwrap_or_default();

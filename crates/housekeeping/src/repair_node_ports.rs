@@ -1,7 +1,7 @@
-//! Compares the node ports that are taken with those that services have.
+//! Repair of node ports: compares the allocated ports with those of the services.
 //!
-//! A port that a service has is taken. One that nobody has may belong to a service that is just being written: only
-//! a port that no service has after several checks is released.
+//! A port of a service is allocated. An allocated port without a service may belong to a service that is just
+//! being written: it is released only if no service has it in several checks.
 //!
 //! Upstream: pkg/registry/core/service/portallocator/controller/repair.go (v1.36.4).
 
@@ -14,13 +14,13 @@ use keelson_stdx::offload::Breaks;
 
 use crate::services::REPAIR_INTERVAL;
 
-/// After how many looks a port without an owner goes back.
+/// The number of checks after which a port without a service is released.
 const LOOKS: u32 = 3;
 
 /// The repair of node ports.
 pub struct NodePortRepair {
     ports: NodePorts,
-    /// Ports without an owner, and how many more looks they have.
+    /// Ports without a service, and the number of checks until they are released.
     lost: HashMap<i64, u32>,
 }
 
@@ -50,7 +50,7 @@ impl NodePortRepair {
         done.map(|_| ())
     }
 
-    /// Repairs, and tells what was wrong in upstream's words.
+    /// Repairs, and returns what was wrong in upstream's words.
     async fn compare(&mut self, catalog: &CatalogHandle) -> Result<Vec<&'static str>> {
         let mut wrong = Vec::new();
         let Some(services) = catalog.load().live("", "services").cloned() else { return Ok(wrong) };

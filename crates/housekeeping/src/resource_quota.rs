@@ -1,8 +1,8 @@
-//! Counts what quotas limit, and writes it into their status.
+//! ResourceQuota controller: counts usage, and writes it into the status of quotas.
 //!
-//! Upstream leaves this to kube-controller-manager. A server that runs by itself has none, and a quota that nobody counts
-//! limits nothing. Admission charges quotas for what comes; this loop counts what is there when a quota is new or changed,
-//! and gives back what was used by what has gone.
+//! Upstream leaves this to kube-controller-manager. A standalone server has none, and a quota whose usage is
+//! not counted limits nothing. Admission charges quotas for new objects; this loop counts existing objects
+//! when a quota is new or changed, and releases the usage of deleted objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use keelson_watch_cache::{Event, EventKind};
 /// The delay before a watch that ended starts again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How often it is looked for promises that were not kept, and for other resources.
+/// How often charges that were not followed by a write, and changes of the served resources, are looked for.
 const TICK: Duration = Duration::from_secs(5);
 
 /// How often everything is counted again, as upstream's controller does.
 const RESYNC: Duration = Duration::from_secs(5 * 60);
 
-/// Who is so often disturbed while counting does not let anybody do so again.
+/// After this many counts that were disturbed by writes, the next count holds the lock of the namespace.
 const ATTEMPTS: u32 = 2;
 
 /// Changes come in swarms: at least this long is between two counts.
@@ -50,7 +50,7 @@ struct Counter {
     census: Census,
 }
 
-/// What happened to an object of a resource.
+/// A change of an object of a resource.
 type News = (Arc<Live>, Result<Change>);
 
 impl Counter {
@@ -68,7 +68,7 @@ impl Counter {
         self.count(&quotas).await
     }
 
-    /// Counts until there is no quota, or until other resources are served.
+    /// Counts until there are no quotas, or until the served resources change.
     async fn count(&self, quotas: &Arc<Live>) -> Result<()> {
         let generation = self.catalog.load().generation();
         let mut news = self.news().await?;
@@ -102,7 +102,7 @@ impl Counter {
         Ok(())
     }
 
-    /// What happens to everything that is counted; it ends when one of the watches ends.
+    /// The changes of all counted resources; the stream ends when one of the watches ends.
     async fn news(&self) -> Result<BoxStream<'static, News>> {
         let catalog = self.catalog.load();
         let mut all = SelectAll::new();
@@ -132,13 +132,13 @@ impl Counter {
                 self.census.differs(&context, live, (previous, object)).await?
             }
             (EventKind::Modified, _) => false,
-            // What the server makes by itself is charged to nobody, and a new quota has not been counted.
+            // Objects that the server itself creates are not charged, and a new quota has not been counted.
             (EventKind::Added, _) => !was_promised || live.resource.plural == "resourcequotas",
         };
         Ok(is_stale.then(|| index.namespace.clone()))
     }
 
-    /// Counts for all quotas of some namespaces; those where somebody was faster are left.
+    /// Counts for all quotas of some namespaces; returns the namespaces where another write interfered.
     async fn recount(&self, quotas: &Live, stale: Stale) -> Result<Stale> {
         let mut left = Stale::default();
         for (namespace, attempts) in stale.0 {
@@ -149,13 +149,13 @@ impl Counter {
         Ok(left)
     }
 
-    /// Writes what is used into the quotas of a namespace; whether nobody was faster.
+    /// Writes the usage into the quotas of a namespace; returns whether no other write interfered.
     async fn refresh(&self, quotas: &Live, namespace: &str, attempts: u32) -> Result<bool> {
         let ledger = &self.census.ledger;
         let turn = ledger.turn(namespace).await;
         let snapshot = quotas.cache()?.fresh().await?;
         let promises = ledger.promises(namespace);
-        // Others go on while we count: what they change is counted again.
+        // Other writers continue while we count: their changes are counted again.
         let turn = Some(turn).filter(|_| attempts >= ATTEMPTS);
         let context = crate::context(&self.catalog, &self.clock);
         let mut changed = Vec::new();
@@ -183,7 +183,7 @@ impl Counter {
     }
 }
 
-/// The namespaces whose quotas must be counted, and how often that was tried.
+/// The namespaces whose quotas must be counted, and the number of attempts so far.
 #[derive(Debug, Default)]
 struct Stale(BTreeMap<SmolStr, u32>);
 
@@ -195,7 +195,7 @@ impl Stale {
     }
 }
 
-/// What a watch tells, and `None` at its end.
+/// The changes of a watch, and `None` at its end.
 fn changes(live: Arc<Live>, watch: Watch) -> impl stream::Stream<Item = Option<News>> + Send {
     stream::unfold(Some((live, watch)), |state| async move {
         let (live, mut watch) = state?;
@@ -206,14 +206,14 @@ fn changes(live: Arc<Live>, watch: Watch) -> impl stream::Stream<Item = Option<N
     })
 }
 
-/// Whether a quota limits something else than before.
+/// Whether the spec of a quota changed.
 fn is_respecified(quotas: &Live, event: &Event) -> Result<bool> {
     let Some(previous) = event.previous() else { return Ok(true) };
     let (before, after) = (quotas.thaw(previous)?, quotas.thaw(event.object())?);
     Ok(before.fields.get("spec") != after.fields.get("spec"))
 }
 
-/// Where there are quotas.
+/// The namespaces with quotas.
 async fn namespaces(quotas: &Live) -> Result<BTreeSet<SmolStr>> {
     let snapshot = quotas.cache()?.fresh().await?;
     Ok(snapshot.iter().map(|(_, it)| it.index().namespace.clone()).collect())
@@ -236,7 +236,7 @@ mod tests {
 
     use super::Counter;
 
-    /// A server that does nothing by itself, and its plugin.
+    /// A server without background loops, and its plugin.
     struct Rig {
         counter: Counter,
         context: Context,
@@ -280,7 +280,7 @@ mod tests {
             quota.text_at("status.used.configmaps").unwrap_or_default().to_owned()
         }
 
-        /// Counts, and says what is used then.
+        /// Counts, and returns the usage.
         async fn count(&self) -> String {
             let quotas = self.context.reach("", "resourcequotas").expect("it is built in");
             assert!(

@@ -1,7 +1,8 @@
-//! Cluster roles that gather the rules of others, by labels: `admin`, `edit` and `view` are of this kind.
+//! Aggregated cluster roles, which collect the rules of other roles by labels, such as `admin`, `edit` and
+//! `view`.
 //!
-//! Upstream leaves this to kube-controller-manager. A server that runs by itself has none, and `edit` without rules
-//! helps nobody; beside a controller manager both do the same under the same name and neither minds.
+//! Upstream leaves this to kube-controller-manager. A standalone server has none, and `edit` would have no
+//! rules; beside a controller manager both do the same under the same field manager without conflict.
 
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ async fn follow(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     loop {
         sweep(catalog, clock).await?;
         let mut change = Some(watch.next().await);
-        // Changes come in swarms; one look is enough for all that are there.
+        // Changes come in bursts; one pass handles all that are pending.
         while let Some(told) = change {
             match told {
                 Some(told) => drop(told?),
@@ -50,12 +51,12 @@ async fn follow(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     }
 }
 
-/// Gathers until nothing changes any more: what one role gathers, another may gather from it.
+/// Aggregates until nothing changes any more: one aggregated role may be the source of another.
 pub async fn sweep(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let Some(roles) = catalog.load().find(GROUP, "v1", "clusterroles") else { return Ok(()) };
     let snapshot = roles.live.cache()?.fresh().await?;
     let all: Vec<&Frozen> = snapshot.iter().map(|(_, it)| it.as_ref()).collect();
-    // What fails does not keep the others from being gathered.
+    // A failure does not keep the others from being aggregated.
     let mut outcome = Ok(());
     for frozen in &all {
         let role = roles.live.thaw(frozen)?;

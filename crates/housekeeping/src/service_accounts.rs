@@ -1,8 +1,9 @@
-//! What every namespace has: the service account `default`, and the authority that vouches for the server.
+//! Service account `default` and config map `kube-root-ca.crt` of every namespace.
 //!
-//! Upstream leaves this to kube-controller-manager (pkg/controller/serviceaccount/serviceaccounts_controller.go and
-//! pkg/controller/certificates/rootcacertpublisher/publisher.go, v1.36.4). A server that runs by itself has none, and
-//! without them no pod can be made; beside a controller manager both do the same and neither minds.
+//! Upstream leaves this to kube-controller-manager
+//! (pkg/controller/serviceaccount/serviceaccounts_controller.go and
+//! pkg/controller/certificates/rootcacertpublisher/publisher.go, v1.36.4). A standalone server has none, and
+//! without them no pod can be created; beside a controller manager both do the same without conflict.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ const TEXT: &str = "Contains a CA bundle that can be used to verify the kube-api
                     as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
                     distributions of Kubernetes clusters.";
 
-/// After an interruption.
+/// The pause after an interruption.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Runs for as long as it is polled. `authority` is in PEM.
@@ -74,7 +75,7 @@ async fn follow(catalog: &CatalogHandle, authority: &str, clock: &Clock) -> Resu
     }
 }
 
-/// The namespace to look at because of a change; most changes are of no interest.
+/// The namespace to check because of a change; `None` for most changes.
 fn namespace_of(object: &Frozen) -> Option<SmolStr> {
     let index = object.index();
     match (index.namespace.as_str(), index.name.as_str()) {
@@ -136,7 +137,8 @@ impl Work<'_> {
     }
 }
 
-/// What others did meanwhile is as good; a namespace may go while it is looked at.
+/// Ignores conflicts with another writer, which has done the same, and namespaces that were deleted
+/// meanwhile.
 fn done(result: Result<()>) -> Result<()> {
     match result {
         Err(

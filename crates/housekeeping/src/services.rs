@@ -1,4 +1,5 @@
-//! What services need before the first of them can be made, in order; and what they need from then on.
+//! Start-up order of what services need (address ranges, allocations, `kubernetes`), and its repair from then
+//! on.
 
 use std::time::Duration;
 
@@ -10,23 +11,23 @@ use crate::kubernetes_service::KubernetesService;
 use crate::repair_node_ports::NodePortRepair;
 use crate::{default_service_cidr, repair_addresses};
 
-/// How often addresses and ports are compared with services.
+/// How often allocated addresses and ports are compared with services.
 pub(crate) const REPAIR_INTERVAL: Duration = Duration::from_secs(180);
 
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What has been done for the first time.
+/// A step that has been completed for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// There is a range of addresses.
     Range,
     /// Addresses and ports are as they should be.
     Repaired,
-    /// The service `kubernetes` was looked after, whatever came of it.
+    /// The service `kubernetes` was reconciled, with or without success.
     KubernetesService,
 }
 
-/// What the operator wants of services.
+/// The configuration of services.
 pub struct Services {
     /// The ranges of addresses.
     pub cidrs: Vec<String>,

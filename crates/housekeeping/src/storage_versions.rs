@@ -1,4 +1,4 @@
-//! StorageVersions: in which version this server stores each resource, and which versions it reads.
+//! StorageVersions: the version in which this server stores each resource, and the versions that it reads.
 //!
 //! ```text
 //! storageversions/apps.deployments    status.storageVersions: an entry for each server
@@ -24,12 +24,12 @@ const PLURAL: &str = "storageversions";
 const CONDITION: &str = "AllEncodingVersionsEqual";
 /// How often entries that another server changed or removed are written again.
 const INTERVAL: Duration = Duration::from_secs(600);
-/// When the next attempt follows a failed one.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often it is checked whether the identity lease exists.
+/// How often the existence of the identity lease is checked.
 const LEASE_CHECK: Duration = Duration::from_millis(100);
 
-/// What this server says about one resource.
+/// This server's entry for one resource.
 #[derive(Debug, PartialEq, Eq)]
 struct Entry {
     /// `apps.deployments`, `core.pods`.
@@ -57,7 +57,7 @@ pub async fn run(
     while !identity_lease::exists(&catalog, &clock, &server).await.unwrap_or(false) {
         clock.sleep(LEASE_CHECK).await;
     }
-    // Built-in resources are there from the start; those that come later have none.
+    // Built-in resources exist from the start; resources that are added later have no entry.
     let entries = entries(&catalog.load());
     loop {
         let mut pause = INTERVAL;
@@ -80,7 +80,7 @@ fn entries(catalog: &Catalog) -> Vec<Entry> {
     entries
 }
 
-/// `None` for what is not stored, or is stored by another resource.
+/// `None` for resources that are not stored, or are stored by another resource.
 fn entry(catalog: &Catalog, live: &Live) -> Option<Entry> {
     let resource = &live.resource;
     if !resource.is_stored() || resource.stands_for.is_some() {
@@ -104,7 +104,7 @@ fn entry(catalog: &Catalog, live: &Live) -> Option<Entry> {
     })
 }
 
-/// Writes the entry into its StorageVersion, which is made if it is missing.
+/// Writes the entry into its StorageVersion, which is created if it is missing.
 async fn record(catalog: &CatalogHandle, clock: &Clock, server: &str, entry: &Entry) -> Result<()> {
     let context = crate::context(catalog, clock);
     let live = context.reach(GROUP, PLURAL)?;
@@ -147,7 +147,7 @@ fn set_entry(object: &mut Object, server: &str, entry: &Entry) {
     status.set("storageVersions", all);
 }
 
-/// Says in which version all servers store, if they agree.
+/// Sets the common encoding version if all servers agree.
 ///
 /// Upstream: apiserver/pkg/storageversion/updater.go, SetCommonEncodingVersion (v1.36.4).
 fn set_common_version(object: &mut Object, now: &str) {
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// What the status says after each of `servers` has written its entry: version, state and time.
+    /// Checks the status after each of `servers` has written its entry: version, state and time.
     #[track_caller]
     fn check(servers: &[(&str, &str)], expected: (Option<&str>, &str, &str)) {
         let mut object = Object::default();

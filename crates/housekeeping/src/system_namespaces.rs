@@ -5,16 +5,16 @@ use std::time::Duration;
 use keelson_registry::{CatalogHandle, Error, Result, operation};
 use keelson_stdx::clock::Clock;
 
-/// Always there; made again when somebody deletes one.
+/// The system namespaces; created again if they are deleted.
 pub const NAMES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
-/// How often they are looked after.
+/// The interval of checks.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// How soon after a failure.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Makes those that are missing.
+/// Creates missing system namespaces.
 pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     let Some(namespaces) = catalog.load().find("", "v1", "namespaces") else { return Ok(()) };
     let snapshot = namespaces.live.cache()?.fresh().await?;
@@ -23,7 +23,7 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
             continue;
         }
         let mut object = crate::new_object(&namespaces.live, "", name);
-        // Who makes a namespace owns the label that names it.
+        // The creator of a namespace owns the label with its name.
         namespaces.live.resource.strategy.default(&mut object);
         match operation::create(&namespaces.live, &crate::context(catalog, clock), "", object).await {
             Ok(_) | Err(Error::AlreadyExists { .. }) => {}
@@ -33,7 +33,7 @@ pub async fn ensure(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     Ok(())
 }
 
-/// Keeps them there for as long as it is polled; says once when all of them are there for the first time.
+/// Recreates them for as long as it is polled; calls `made` when all of them exist for the first time.
 pub async fn run(catalog: &CatalogHandle, clock: &Clock, made: impl FnOnce()) {
     let mut made = Some(made);
     loop {

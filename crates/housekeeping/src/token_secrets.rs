@@ -1,7 +1,7 @@
-//! Secrets that hold a token of a service account, for who needs one that does not end.
+//! Token secrets: fills secrets of type service-account-token with tokens that do not expire.
 //!
-//! Upstream leaves this to kube-controller-manager (pkg/controller/serviceaccount/tokens_controller.go, v1.36.4). A
-//! server that runs by itself has none.
+//! Upstream leaves this to kube-controller-manager (pkg/controller/serviceaccount/tokens_controller.go,
+//! v1.36.4). A standalone server has none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,14 +20,14 @@ const TYPE: &str = "kubernetes.io/service-account-token";
 const NAME: &str = "kubernetes.io/service-account.name";
 const UID: &str = "kubernetes.io/service-account.uid";
 
-/// After an interruption.
+/// The pause after an interruption.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What stands in such a secret, and who signs it.
+/// The content of token secrets and their signer.
 pub struct TokenSecrets {
     /// Signs.
     pub issuer: Arc<Issuer>,
-    /// Who vouches for the server, in PEM.
+    /// The CA certificate of the server, in PEM.
     pub authority: String,
 }
 
@@ -42,14 +42,14 @@ impl TokenSecrets {
         }
     }
 
-    /// Looks at every such secret, and at those of an account that changes.
+    /// Checks every token secret, and again those of a service account that changes.
     async fn follow(&self, catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
         let find = |plural| catalog.load().find("", "v1", plural);
         let (Some(secrets), Some(accounts)) = (find("secrets"), find("serviceaccounts")) else {
             return Ok(());
         };
         let (secrets, accounts) = (&secrets.live, &accounts.live);
-        // What is there already is told first.
+        // The watch begins with the existing objects.
         let mut of_secrets = operation::watch(secrets, "", &WatchOptions::default()).await?;
         let mut of_accounts = operation::watch(accounts, "", &WatchOptions::default()).await?;
         loop {
@@ -91,7 +91,7 @@ impl TokenSecrets {
         let uid = secret.meta.annotations.get(UID).unwrap_or_default();
         let account = account.filter(|it| uid.is_empty() || it.meta.uid == uid);
         let Some(account) = account.filter(|it| !it.meta.is_being_deleted()) else {
-            // A secret outlives its account by nothing.
+            // A token secret is deleted with its account.
             let deleted = operation::delete(secrets, &context, place, &DeleteOptions::default()).await;
             return done(deleted.map(drop));
         };
@@ -133,7 +133,7 @@ fn is_token(secrets: &Live, secret: &Frozen) -> bool {
     secrets.selected(secret, "type") == Some(TYPE)
 }
 
-/// What others did meanwhile is as good.
+/// Ignores conflicts with another writer, which has done the same, and secrets that were deleted meanwhile.
 fn done(result: Result<()>) -> Result<()> {
     match result {
         Err(Error::NotFound { .. } | Error::Conflict { .. } | Error::Forbidden { .. }) => Ok(()),

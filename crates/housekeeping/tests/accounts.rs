@@ -1,4 +1,4 @@
-//! What the server makes for service accounts.
+//! Tests of the objects that the server creates for service accounts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,7 +107,7 @@ async fn the_use_of_a_legacy_token_is_noted_on_its_secret() {
         uid: uid.into(),
         day: day.to_owned(),
     };
-    // Another secret of the same name was used, and one that is gone; neither matters.
+    // Another secret of the same name was used, and a deleted one; neither matters.
     sender.send(used("other", "2026-01-01")).await.expect("somebody listens");
     let gone = LegacyUse { name: "gone".into(), ..used("x", "2026-01-01") };
     sender.send(gone).await.expect("somebody listens");

@@ -1,4 +1,4 @@
-//! An index hears of everything that happens to the objects it follows.
+//! Tests of followers: an index gets all changes of the objects it follows.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use keelson_stdx::task;
 use keelson_store::{Layout, MemoryStore};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Writes down what it is told.
+/// Records the calls.
 struct Notes(UnboundedSender<String>);
 
 impl Notes {

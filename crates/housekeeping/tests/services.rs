@@ -1,4 +1,4 @@
-//! What services need is made, and repaired when somebody breaks it.
+//! Tests of the objects that services need: they are created, and repaired when damaged.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl Cluster {
         repair_addresses::repair(&self.catalog, &self.clock).await.expect("repaired");
     }
 
-    /// The addresses behind the service `kubernetes`, once this server has said that it is there.
+    /// The endpoints of the service `kubernetes`, after this server has added itself.
     async fn behind(&self, advertised: &str) -> Vec<String> {
         self.kubernetes(advertised).ensure(&self.catalog, &self.clock).await.expect("endpoints");
         self.addresses().await

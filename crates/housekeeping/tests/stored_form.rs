@@ -1,4 +1,4 @@
-//! How objects lie in a store that is shared with upstream's servers.
+//! The stored form of objects in a store that is shared with upstream's servers.
 
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
-//! AlwaysAdmit and AlwaysDeny: for those who try out what a chain does.
+//! AlwaysAdmit and AlwaysDeny, for trying out an admission chain.
 
 use std::future::ready;
 
 use keelson_object::Object;
 use keelson_registry::admission::{Plugin, Request, Ruling};
 
-/// Has nothing against anything.
+/// Admits everything.
 pub(crate) struct AlwaysAdmit;
 
 impl Plugin for AlwaysAdmit {

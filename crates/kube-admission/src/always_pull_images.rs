@@ -52,7 +52,7 @@ fn images(object: &Object) -> impl Iterator<Item = &str> {
     CONTAINERS.into_iter().flat_map(containers).map(|it| it.str("image").unwrap_or_default())
 }
 
-/// Whether a pod changes and runs no image that it did not run before.
+/// Whether the request updates a pod without adding images.
 fn has_old_images(request: &Request<'_>, pod: &Object) -> bool {
     let Some(old) = request.old.filter(|_| request.operation == Operation::Update) else { return false };
     let known: HashSet<&str> = images(old).collect();
@@ -72,7 +72,7 @@ fn pull_always(spec: &mut Map) {
     }
 }
 
-/// What is pulled in another way.
+/// Errors for image references with another pull policy.
 fn others(spec: &Map) -> FieldErrors {
     let mut errors = FieldErrors::default();
     let root = Path::root("spec");

@@ -1,14 +1,14 @@
-//! How much of what: lists of quantities by the names of resources, and how they are reckoned with.
+//! Resource lists: quantities by resource name, and arithmetic on them.
 
 use std::collections::BTreeMap;
 
 use keelson_object::scalar::{Format, Quantity};
 use keelson_object::{Map, SmolStr, Value};
 
-/// By the name of the resource.
+/// Quantities by resource name.
 pub(crate) type Amounts = BTreeMap<SmolStr, Quantity>;
 
-/// Whether what a pod says of itself counts more than what its containers say.
+/// Whether pod-level resources override those of the containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PodLevel {
     Counts,
@@ -20,13 +20,13 @@ pub(crate) fn pieces(count: usize) -> Quantity {
     Quantity::from_int(i64::try_from(count).unwrap_or(i64::MAX), Format::DecimalSi)
 }
 
-/// What stands in an object.
+/// Reads a resource list from an object.
 pub(crate) fn read(map: Option<&Map>) -> Amounts {
     let pairs = map.into_iter().flat_map(Map::iter);
     pairs.filter_map(|(name, value)| Some((name.clone(), Quantity::from_value(value).ok()?))).collect()
 }
 
-/// What stands in an object afterwards.
+/// Writes a resource list to an object.
 pub(crate) fn write(amounts: &Amounts) -> Map {
     let pairs = amounts.iter().map(|(name, amount)| (name.clone(), Value::from(format!("{amount}"))));
     Map::from_distinct(pairs.collect())
@@ -51,7 +51,7 @@ pub(crate) fn raise(to: &mut Amounts, least: &Amounts) {
     }
 }
 
-/// What the containers of a pod have together, where `of` says what each of them has.
+/// The total of a pod's containers, where `of` gives the resources of each container.
 ///
 /// Containers run together; an init container runs alone, but beside the sidecars that were started before it.
 ///
@@ -89,7 +89,7 @@ pub(crate) fn of_pod(spec: &Map, which: &str, pod_level: PodLevel) -> Amounts {
     together
 }
 
-/// By how much each amount is larger than the one of the same name; nothing where it is not.
+/// The amount by which each quantity grows; names whose quantity does not grow are left out.
 ///
 /// Upstream: apiserver/pkg/quota/v1/resources.go, SubtractWithNonNegativeResult and RemoveZeros (v1.36.4).
 pub(crate) fn growth(from: &Amounts, to: &Amounts) -> Amounts {

@@ -1,4 +1,5 @@
-//! CertificateApproval: requests for certificates are approved by those who may approve for the signer.
+//! CertificateApproval: approving a CertificateSigningRequest requires the permission to approve for its
+//! signer.
 
 use keelson_object::Object;
 use keelson_registry::admission::{Plugin, Request, Ruling};

@@ -1,4 +1,4 @@
-//! CertificateSigning: certificates are put in by those who may sign for the signer.
+//! CertificateSigning: setting a certificate requires the permission to sign for the signer.
 
 use keelson_object::Object;
 use keelson_registry::admission::{Plugin, Request, Ruling};
@@ -30,7 +30,7 @@ impl Plugin for CertificateSigning {
     }
 }
 
-/// Whether the certificate or a condition is another one.
+/// Whether the certificate or the conditions change.
 fn is_signed(old: &Object, new: &Object) -> bool {
     let certificate = |it: &Object| it.text_at("status.certificate").unwrap_or_default().to_owned();
     let conditions = |it: &Object| it.fields.map("status").map(|it| it.list("conditions").to_vec());

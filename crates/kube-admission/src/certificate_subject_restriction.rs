@@ -1,4 +1,4 @@
-//! CertificateSubjectRestriction: no certificate makes anybody a member of `system:masters`.
+//! CertificateSubjectRestriction: rejects client certificates for the group `system:masters`.
 
 use std::future::ready;
 

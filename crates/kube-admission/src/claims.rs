@@ -1,4 +1,4 @@
-//! What plugins ask of PersistentVolumeClaims.
+//! PersistentVolumeClaims: helpers of several plugins.
 
 use keelson_object::Object;
 

@@ -1,4 +1,4 @@
-//! ClusterTrustBundleAttest: what a signer trusts is said by those who may attest for it.
+//! ClusterTrustBundleAttest: writing the trust bundle of a signer requires the permission to attest for it.
 
 use keelson_object::Object;
 use keelson_object::scalar::quote;
@@ -33,7 +33,7 @@ impl Plugin for ClusterTrustBundleAttest {
     }
 }
 
-/// Whether only owners and finalizers differ, which garbage collection changes.
+/// Whether only owner references and finalizers differ, which the garbage collector changes.
 ///
 /// Upstream: pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields (v1.36.4).
 fn is_same_but_for_collection(old: &Object, new: &Object) -> bool {

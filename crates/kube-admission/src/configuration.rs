@@ -1,4 +1,5 @@
-//! What a plugin is told in the file of all plugins: a document of a kind that is known, read as upstream's decoder does.
+//! Plugin configuration: reads a document of a known kind from the admission configuration file, as
+//! upstream's decoder does.
 
 use keelson_codec::config_file::{ConfigKind, Error};
 use keelson_codec::json;

@@ -1,10 +1,10 @@
-//! Classes of which one is taken when nobody says which.
+//! Default classes: finds the class for objects that name none.
 
 use keelson_object::SmolStr;
 use keelson_registry::{Live, Result};
 use memchr::memmem;
 
-/// The newest class that says `true` in one of these annotations; of several the one whose name comes first.
+/// The newest class with `true` in one of these annotations; of several the first by name.
 ///
 /// Upstream: pkg/volume/util/storageclass.go, GetDefaultClass (v1.36.4).
 pub(crate) async fn newest(classes: &Live, annotations: &[&str]) -> Result<Option<SmolStr>> {

@@ -1,4 +1,4 @@
-//! DefaultIngressClass: an ingress of no class gets the one that is marked for it.
+//! DefaultIngressClass: sets the default class on ingresses without one.
 
 use keelson_object::{Object, Value};
 use keelson_registry::admission::{Operation, Plugin, Request, Ruling};

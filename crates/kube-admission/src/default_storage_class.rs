@@ -1,4 +1,4 @@
-//! DefaultStorageClass: a claim of no class gets the one that is marked for it.
+//! DefaultStorageClass: sets the default class on claims without one.
 
 use keelson_object::Object;
 use keelson_registry::admission::{Operation, Plugin, Request, Ruling};

@@ -12,7 +12,7 @@ use crate::pods::{Toleration, tolerations};
 pub(crate) struct DefaultTolerationSeconds([Toleration<'static>; 2]);
 
 impl DefaultTolerationSeconds {
-    /// As the operator wants it.
+    /// A plugin with the operator's settings.
     pub(crate) fn new(settings: &Settings) -> DefaultTolerationSeconds {
         let toleration = |key, seconds| Toleration {
             key,

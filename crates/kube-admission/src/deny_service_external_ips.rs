@@ -1,4 +1,4 @@
-//! DenyServiceExternalIPs: nobody takes addresses for services by themselves.
+//! DenyServiceExternalIPs: rejects new `externalIPs` of services.
 
 use std::future::ready;
 

@@ -1,4 +1,4 @@
-//! EventRateLimit: so many events in a while and no more, in all, of a namespace, of a user, or about one object.
+//! EventRateLimit: limits the rate of events for the server, a namespace, a user, or one object.
 
 mod bucket;
 mod configuration;
@@ -26,7 +26,7 @@ use configuration::{Limit, Of};
 pub(crate) struct EventRateLimit(Vec<Enforcer>);
 
 impl EventRateLimit {
-    /// With the limits of the file.
+    /// A plugin with the limits of the configuration file.
     pub(crate) fn new(configuration: &Configuration) -> EventRateLimit {
         EventRateLimit(configuration.limits.iter().map(|it| Enforcer::new(*it)).collect())
     }
@@ -47,7 +47,7 @@ impl Plugin for EventRateLimit {
         let now = request.context.clock.monotonic();
         let refusals = self.0.iter().filter_map(|it| it.refusal(&key(it.limit.of, request, object), now));
         let answer = aggregate(refusals.collect()).map_or(Ok(()), |reason| {
-            // When to come back is not said.
+            // The response has no Retry-After.
             let status = Status::too_many_requests(&format!("Too many requests: {reason}"), 0);
             Err(Error::Rejected(Box::new(Status { details: None, ..status })))
         });
@@ -55,7 +55,7 @@ impl Plugin for EventRateLimit {
     }
 }
 
-/// Who shares a bucket.
+/// The key of the bucket: requests with the same key share one.
 ///
 /// Upstream: plugin/pkg/admission/eventratelimit/limitenforcer.go, getSourceAndObjectKey and its like (v1.36.4).
 fn key(of: Of, request: &Request<'_>, event: Option<&Object>) -> String {
@@ -104,7 +104,7 @@ impl Enforcer {
     }
 }
 
-/// The author of an event decides how long its key is; what is kept of it must not be.
+/// The author of an event controls the length of its key; the stored key must be bounded.
 fn shortened(key: &str) -> Cow<'_, str> {
     if key.len() <= MAX_KEY {
         return Cow::Borrowed(key);

@@ -1,4 +1,5 @@
-//! ExtendedResourceToleration: nodes that are kept for their devices take the pods that ask for the devices.
+//! ExtendedResourceToleration: pods that request extended resources tolerate the taints of nodes with these
+//! resources.
 
 use std::collections::BTreeSet;
 use std::future::ready;

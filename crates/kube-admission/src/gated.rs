@@ -1,4 +1,4 @@
-//! Gated: a plugin that has nothing to say where its feature is off.
+//! Gated: a plugin that does nothing while its feature gate is off.
 
 use keelson_object::Object;
 use keelson_registry::admission::{Plugin, Request, Ruling};

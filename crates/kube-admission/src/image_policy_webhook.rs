@@ -1,4 +1,4 @@
-//! ImagePolicyWebhook: somebody else says which images may run.
+//! ImagePolicyWebhook: a webhook decides which images may run.
 
 mod configuration;
 mod review;
@@ -21,10 +21,10 @@ use crate::webhook::read_reply;
 pub(crate) use configuration::Configuration;
 use review::Status;
 
-/// Before what the audit log is told.
+/// The prefix of audit annotations.
 const PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 
-/// How a pod is marked about which nobody could be asked.
+/// The annotation of a pod that was admitted although the webhook did not answer.
 ///
 /// Upstream: pkg/apis/core/annotation_key_constants.go, ImagePolicyFailedOpenKey (v1.36.4).
 const FAILED_OPEN: &str = "alpha.image-policy.k8s.io/failed-open";
@@ -34,17 +34,17 @@ const FAILED_OPEN: &str = "alpha.image-policy.k8s.io/failed-open";
 /// Upstream: plugin/pkg/admission/imagepolicy/admission.go, NewImagePolicyWebhook (v1.36.4).
 const CAPACITY: usize = 1024;
 
-/// How long we wait, which whom we ask is told.
+/// The timeout of a call, which is also sent to the webhook.
 const TIMEOUT: &str = "?timeout=30s";
 
-/// Whose question is longer is asked each time: the author of a pod decides how long it is.
+/// Answers to longer reviews are not cached, because the author of a pod controls their length.
 const MAX_REMEMBERED: usize = 16 * 1024;
 
 /// The plugin.
 pub(crate) struct ImagePolicyWebhook {
     configuration: Configuration,
     client: Client,
-    /// By question; until when they hold.
+    /// Answers by review, and until when they hold.
     answers: Mutex<Lru<Bytes, (Arc<Status>, Duration)>>,
 }
 
@@ -141,7 +141,7 @@ impl ImagePolicyWebhook {
         tracing::info!(error = silence.why, "error contacting webhook backend");
         if self.configuration.default_allow {
             request.context.annotate(&format!("{PREFIX}failed-open"), "true");
-            // Upstream notes it on a copy that is judged and not stored.
+            // Upstream sets the annotation on a copy that is validated and not stored.
             let mut noted = pod.clone();
             noted.meta.annotations.set(FAILED_OPEN, "true");
             request.show(noted);
@@ -157,7 +157,8 @@ impl ImagePolicyWebhook {
 /// Why there is no answer.
 struct Silence {
     why: String,
-    /// Who is forbidden to ask passes that on word for word, as if it had been about the images.
+    /// If the webhook's server answers 403, its message is returned word for word, as if it was about the
+    /// images.
     refusal: Option<Box<Refusal>>,
 }
 

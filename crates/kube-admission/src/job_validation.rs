@@ -1,4 +1,4 @@
-//! JobValidation: a job whose pods are placed all at once or not at all stays as wide as it is.
+//! JobValidation: the parallelism of a gang-scheduled job cannot be changed.
 
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Object, Value};
@@ -25,7 +25,7 @@ impl Plugin for JobValidation {
             if width(job) == width(old) {
                 return Ok(());
             }
-            // Where there are no such groups nobody is in one.
+            // Without PodGroups no job is gang-scheduled.
             let Ok(groups) = request.context.reach("scheduling.k8s.io", "podgroups") else { return Ok(()) };
             let snapshot = groups.cache()?.at_hand().await;
             let all = snapshot.namespace(&request.place.namespace);
@@ -44,7 +44,7 @@ impl Plugin for JobValidation {
     }
 }
 
-/// The group that holds a job's pods together: the one that its template names, or else one that it owns.
+/// The PodGroup of a job's pods: the one that its template names, or else one that it owns.
 fn gang<'g>(job: &Object, groups: &'g [Object]) -> Option<&'g Object> {
     let named = job.fields.at("spec.template.spec.schedulingGroup").and_then(Value::as_map);
     let named = named.and_then(|it: &Map| it.str("podGroupName"));

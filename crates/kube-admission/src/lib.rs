@@ -1,4 +1,4 @@
-//! The admission plugins of Kubernetes: one file per plugin, and the list that says in which order they are asked.
+//! The admission plugins of Kubernetes: one file per plugin, and the list that defines their order.
 #![warn(missing_docs)]
 
 mod aggregate;

@@ -1,4 +1,5 @@
-//! LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not off a whole zone.
+//! LimitPodHardAntiAffinityTopology: required pod anti-affinity is allowed per node only, not for a whole
+//! zone.
 
 use std::future::ready;
 
@@ -37,7 +38,7 @@ impl Plugin for LimitPodHardAntiAffinityTopology {
     }
 }
 
-/// What a pod keeps others off that is more than a node.
+/// The first anti-affinity topology key that is wider than a node.
 fn wide(pod: &Object) -> Option<&str> {
     let rules = pod.fields.at("spec.affinity.podAntiAffinity").and_then(Value::as_map)?;
     let keys = rules.maps("requiredDuringSchedulingIgnoredDuringExecution");

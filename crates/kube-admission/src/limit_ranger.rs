@@ -1,4 +1,4 @@
-//! LimitRanger: what pods and claims of a namespace may ask for, and what containers get that ask for nothing.
+//! LimitRanger: enforces the limits of a namespace on pods and claims, and sets default requests and limits.
 
 mod constraint;
 mod defaults;
@@ -17,7 +17,7 @@ pub(crate) struct LimitRanger {
 }
 
 impl LimitRanger {
-    /// As the features are.
+    /// A plugin for these feature gates.
     pub(crate) fn new(settings: &Settings) -> LimitRanger {
         let is_on = settings.is_on("PodLevelResources");
         LimitRanger { pod_level: if is_on { PodLevel::Counts } else { PodLevel::Ignored } }
@@ -72,7 +72,7 @@ impl Plugin for LimitRanger {
 
 static NONE: Map = Map::new();
 
-/// The limit ranges of the namespace; none for what is on its way out.
+/// The limit ranges of the namespace; none if the object is terminating.
 async fn ranges(request: &Request<'_>) -> Result<Vec<Object>> {
     if request.old.is_some_and(|it| it.meta.is_being_deleted()) {
         return Ok(Vec::new());
@@ -109,7 +109,7 @@ fn pod_problems(spec: &Map, limits: &Map, pod_level: PodLevel) -> Vec<String> {
     problems
 }
 
-/// Of claims only the requests count.
+/// Only the requests of claims are checked.
 ///
 /// Upstream: plugin/pkg/admission/limitranger/admission.go, PersistentVolumeClaimValidateLimitFunc (v1.36.4).
 fn claim_problems(spec: &Map, limits: &Map) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! NamespaceExists: nothing happens in a namespace that is not there.
+//! NamespaceExists: rejects requests in namespaces that do not exist.
 
 use keelson_object::Object;
 use keelson_registry::admission::{Operation, Plugin, Request, Ruling};

@@ -1,11 +1,12 @@
-//! NamespaceLifecycle: nothing is made in a namespace that is not there or on its way out, and some namespaces stay.
+//! NamespaceLifecycle: rejects creates in missing or terminating namespaces, and the deletion of system
+//! namespaces.
 
 use keelson_object::Object;
 use keelson_registry::Error;
 use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 use keelson_status::{Cause, Status};
 
-/// Namespaces that nobody can delete.
+/// Namespaces that cannot be deleted.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go, Register (v1.36.4).
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -53,7 +54,7 @@ impl Plugin for NamespaceLifecycle {
     }
 }
 
-/// Clients look for the cause, because it means that it is of no use to try again.
+/// Clients look for the cause, because it means that a retry is useless.
 fn terminating(request: &Request<'_>, object: Option<&Object>) -> Error {
     let namespace = &request.place.namespace;
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");

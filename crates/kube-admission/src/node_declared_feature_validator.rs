@@ -1,4 +1,5 @@
-//! NodeDeclaredFeatureValidator: a running pod is not changed into what its node cannot do.
+//! NodeDeclaredFeatureValidator: rejects updates of running pods that need features their node does not
+//! declare.
 
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Object, Value};

@@ -1,6 +1,6 @@
-//! NodeRestriction: a kubelet writes about its own node and the pods on it, and about nothing else.
+//! NodeRestriction: a kubelet may write its own Node, the pods on it and related objects only.
 //!
-//! The authorizer of nodes sees names, not objects; what it lets through for that reason is judged here.
+//! The node authorizer sees names, not objects; requests that it allows for that reason are checked here.
 
 mod certificates;
 mod claims;
@@ -24,7 +24,7 @@ pub(crate) struct NodeRestriction {
 }
 
 impl NodeRestriction {
-    /// As the features are.
+    /// A plugin for these feature gates.
     pub(crate) fn new(settings: &Settings) -> NodeRestriction {
         NodeRestriction {
             restricts_audiences: settings.is_on("ServiceAccountNodeAudienceRestriction"),
@@ -74,7 +74,7 @@ impl Plugin for NodeRestriction {
         })
     }
 
-    /// What is deleted is seen late.
+    /// Deletes are checked in the validating phase.
     fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
         Box::pin(async move {
             let is_slice = request.is_of("resource.k8s.io", "resourceslices");
@@ -90,7 +90,7 @@ impl Plugin for NodeRestriction {
     }
 }
 
-/// What a node wants.
+/// The request of a node.
 struct Asked<'a> {
     request: &'a Request<'a>,
     object: Option<&'a Object>,
@@ -102,7 +102,7 @@ impl Asked<'_> {
         self.request.forbidden(self.object, reason)
     }
 
-    /// The name of what is written; that of a new object stands in the object.
+    /// The name of the written object; that of a new object is in the object.
     fn name(&self) -> &str {
         match self.object {
             Some(object) if self.request.operation == Operation::Create => &object.meta.name,
@@ -124,7 +124,7 @@ impl Asked<'_> {
     }
 }
 
-/// What admission calls an operation.
+/// The name of an operation in messages.
 fn word(operation: Operation) -> &'static str {
     match operation {
         Operation::Create => "CREATE",

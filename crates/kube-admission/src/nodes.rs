@@ -1,11 +1,11 @@
-//! What several plugins ask of the node of a pod.
+//! Nodes of pods: helpers of several plugins.
 
 use keelson_object::Object;
 use keelson_object::scalar::quote;
 use keelson_registry::Result;
 use keelson_registry::admission::Request;
 
-/// Whether a pod that has a node changes in more than its metadata and status.
+/// Whether a pod that is assigned to a node changes in more than its metadata and status.
 pub(crate) fn is_changed_on_node(request: &Request<'_>, pod: &Object) -> bool {
     node_name(pod).is_some() && request.old.is_some_and(|old| old.meta.generation != pod.meta.generation)
 }

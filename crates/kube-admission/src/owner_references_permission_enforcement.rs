@@ -1,5 +1,5 @@
-//! OwnerReferencesPermissionEnforcement: who binds the life of an object to another one's may delete it, and who holds
-//! up the deletion of an owner may hold it up.
+//! OwnerReferencesPermissionEnforcement: changing owner references requires the permission to delete the
+//! object, and `blockOwnerDeletion` requires the permission to update the finalizers of the owner.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
     }
 }
 
-/// Who makes an object could as well not make it.
+/// A create needs no permission to delete: the user could as well not create the object.
 async fn may_delete(request: &Request<'_>) -> Option<String> {
     if request.operation == Operation::Create {
         return None;
@@ -101,7 +101,7 @@ fn refusal(what: &str, verdict: &Verdict) -> Option<String> {
     Some(format!("{what}: {}, {error}", verdict.decision.reason()))
 }
 
-/// The resources whose objects a reference may mean.
+/// The resources that an owner reference may refer to.
 fn owners(request: &Request<'_>, owner: &OwnerReference) -> Vec<Arc<Live>> {
     let Some(version) = ApiVersion::parse(&owner.api_version) else { return Vec::new() };
     let group = request.context.catalog.as_ref().and_then(|it| it.group(&version.group));

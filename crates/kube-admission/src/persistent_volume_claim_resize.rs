@@ -1,4 +1,4 @@
-//! PersistentVolumeClaimResize: a claim grows only if its class lets it.
+//! PersistentVolumeClaimResize: a claim can be expanded only if its class allows it.
 
 use keelson_object::Object;
 use keelson_object::scalar::Quantity;

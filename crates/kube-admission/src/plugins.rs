@@ -1,4 +1,4 @@
-//! Which plugins there are, in which order, and which are on unless an operator says otherwise.
+//! Plugin list: the admission plugins, their order, and which of them are enabled by default.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -46,7 +46,7 @@ use crate::service_account::ServiceAccount;
 use crate::taint_nodes_by_condition::TaintNodesByCondition;
 use crate::webhook::{self, MutatingWebhooks, Services, ValidatingWebhooks, Webhooks};
 
-/// Features that plugins ask for.
+/// The feature gates that plugins query.
 pub const FEATURES: [&str; 12] = [
     "AllowInsecureKubeletCertificateSigningRequests",
     "ClusterTrustBundle",
@@ -62,24 +62,24 @@ pub const FEATURES: [&str; 12] = [
     "WorkloadWithJob",
 ];
 
-/// What plugins are made with.
+/// The settings of all plugins.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Which features are on.
+    /// The enabled feature gates.
     pub features: BTreeSet<String>,
     /// How long a pod stays on a node that is not ready.
     pub not_ready_toleration_seconds: i64,
     /// How long a pod stays on a node that cannot be reached.
     pub unreachable_toleration_seconds: i64,
-    /// What the file of all plugins says.
+    /// The plugin configurations from the admission configuration file.
     pub configurations: Configurations,
-    /// Where webhooks listen that stand behind a service.
+    /// The addresses of webhooks behind services.
     pub services: Services,
-    /// What PodSecurity counts.
+    /// The metrics of PodSecurity.
     pub pod_security: Arc<pod_security::Counts>,
-    /// Where it is noted what quotas were charged for, if somebody here counts what they limit.
+    /// The ledger of charged quotas, if this server counts their usage.
     pub ledger: Option<Ledger>,
-    /// How webhooks are asked.
+    /// The settings of webhook calls.
     pub webhooks: Webhooks,
 }
 
@@ -99,7 +99,7 @@ impl std::default::Default for Settings {
 }
 
 impl Settings {
-    /// Whether a feature is on.
+    /// Whether a feature gate is enabled.
     pub(crate) fn is_on(&self, feature: &str) -> bool {
         debug_assert!(FEATURES.contains(&feature), "{feature} is not in the list of what is asked for");
         self.features.contains(feature)
@@ -121,8 +121,8 @@ pub struct Configurations {
 }
 
 impl Configurations {
-    /// Takes the configuration of a plugin, as it stands in the file of all plugins; or says all that is wrong with it.
-    /// Who needs none takes no notice.
+    /// Takes the configuration of a plugin from the admission configuration file, or returns all its errors.
+    /// Plugins without configuration ignore it.
     pub fn add(&mut self, plugin: &str, configuration: &Map) -> Result<(), Vec<String>> {
         let one = |error: String| vec![error];
         match plugin {
@@ -151,7 +151,7 @@ impl Configurations {
         Ok(())
     }
 
-    /// What is wrong with a plugin that is on and is told nothing.
+    /// The error of a plugin that is enabled without its required configuration.
     pub fn without(plugin: &str) -> Result<(), String> {
         match plugin {
             "EventRateLimit" => event_rate_limit::Configuration::read(None).map(drop),
@@ -160,7 +160,7 @@ impl Configurations {
         }
     }
 
-    /// Opens the ways to those whom plugins ask.
+    /// Opens the clients of the plugins that call webhooks.
     pub fn connect(&mut self, open: impl Fn(&Path) -> Result<Client, String>) -> Result<(), String> {
         if let Some(policy) = &self.image_policy {
             self.image_policy_client = Some(open(&policy.kubeconfig)?);
@@ -168,7 +168,7 @@ impl Configurations {
         Ok(())
     }
 
-    /// What the plugins that ask webhooks are told, with their names.
+    /// The configurations of the webhook plugins, with the names of the plugins.
     pub fn webhooks(&mut self) -> [(&'static str, &mut webhook::Configuration); 2] {
         [(MUTATING, &mut self.mutating_webhooks), (VALIDATING, &mut self.validating_webhooks)]
     }
@@ -176,14 +176,14 @@ impl Configurations {
     fn image_policy(&self) -> Box<dyn Plugin> {
         match (&self.image_policy, &self.image_policy_client) {
             (Some(policy), Some(client)) => Box::new(ImagePolicyWebhook::new(policy.clone(), client.clone())),
-            // Nobody to ask: what was never configured lets nothing run.
+            // Without a configuration there is no webhook, so nothing may run.
             _ => Box::new(AlwaysDeny),
         }
     }
 }
 
 impl std::fmt::Debug for Configurations {
-    /// Without whom plugins ask.
+    /// Leaves out the clients.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Configurations")
             .field("event_rate_limit", &self.event_rate_limit)
@@ -281,24 +281,24 @@ fn pod_security(settings: &Settings) -> PodSecurity {
     PodSecurity::new(settings.configurations.pod_security.clone(), settings.pod_security.clone())
 }
 
-/// The plugins of v1.36, in the order in which they are asked.
+/// The plugins of v1.36, in the order in which they run.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PLUGINS.iter().map(|it| it.name)
 }
 
-/// Whether there is a plugin of this name in v1.36.
+/// Whether v1.36 has a plugin of this name.
 pub fn is_known(name: &str) -> bool {
     PLUGINS.iter().any(|it| it.name == name)
 }
 
-/// What an operator wants.
+/// The operator's choice of plugins.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The whole list, where it is given, even if it is empty: then the other two are.
+    /// The complete list, if it is given, even if it is empty: then the other two are empty.
     pub only: Option<Vec<String>>,
-    /// Beside those that are on by themselves.
+    /// Plugins to enable besides the defaults.
     pub enabled: Vec<String>,
-    /// Of those that are on by themselves.
+    /// Default plugins to disable.
     pub disabled: Vec<String>,
 }
 

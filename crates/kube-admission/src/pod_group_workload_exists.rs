@@ -1,4 +1,4 @@
-//! PodGroupWorkloadExists: the template of a group of pods is there when the group is made.
+//! PodGroupWorkloadExists: the template of a PodGroup must exist when the group is created.
 
 use keelson_object::scalar::quote;
 use keelson_object::{Object, Value};

@@ -17,21 +17,21 @@ const ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
 pub(crate) struct PodNodeSelector(Configuration);
 
 impl PodNodeSelector {
-    /// With what the file says.
+    /// A plugin with this configuration.
     pub(crate) fn new(configuration: Configuration) -> PodNodeSelector {
         PodNodeSelector(configuration)
     }
 }
 
-/// Selectors by namespace: which labels of nodes its pods may ask for.
+/// Node selectors by namespace: the node labels that its pods may select.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Configuration(BTreeMap<SmolStr, SmolStr>);
 
-/// Holds for namespaces that say nothing.
+/// The key for namespaces without their own selector.
 const DEFAULT: &str = "clusterDefaultNodeSelector";
 
 impl Configuration {
-    /// What cannot be understood is passed over, and a selector is read when a pod comes.
+    /// Ignores what it does not understand; selectors are parsed when a pod is created.
     ///
     /// Upstream: plugin/pkg/admission/podnodeselector/admission.go, readConfig (v1.36.4).
     pub(crate) fn read(document: &Map) -> Configuration {
@@ -107,7 +107,8 @@ fn refusal(request: &Request<'_>, pod: &Object, reason: &str) -> Error {
 
 type Labels = BTreeMap<SmolStr, SmolStr>;
 
-/// Whether a pod asks for what its namespace wants, and for nothing but what is allowed.
+/// Whether a pod's node selector agrees with the selector of its namespace, and is limited to what is
+/// allowed.
 fn judge(pod: &Object, wanted: &Labels, allowed: &Labels) -> std::result::Result<(), &'static str> {
     static NONE: Map = Map::new();
     let selector = pod.fields.map("spec").and_then(|it| it.map("nodeSelector")).unwrap_or(&NONE);

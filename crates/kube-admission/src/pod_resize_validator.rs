@@ -45,7 +45,7 @@ fn refusal(request: &Request<'_>, pod: &Object, cause: &'static str, reason: Str
     Error::Rejected(Box::new(status))
 }
 
-/// Why a pod cannot be as large as it wants, and what sort of reason that is.
+/// Why a pod cannot be resized: the reason and the message.
 fn problem(pod: &Object, node: &Object) -> Option<(&'static str, String)> {
     if let Some(system) = node.meta.labels.get("kubernetes.io/os").filter(|it| *it != "linux") {
         let (name, system) = (quote(&node.meta.name), quote(system));

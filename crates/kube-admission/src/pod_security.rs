@@ -1,9 +1,9 @@
-//! PodSecurity: pods keep to the standard that their namespace is labelled with.
+//! PodSecurity: enforces the pod security standard of the namespace's labels.
 //!
 //! ```text
-//! labels of the namespace ──> Policy ──┬─> enforce: pods are refused
-//!   pod-security.kubernetes.io/…       ├─> audit:   it is written down
-//!                                      └─> warn:    who asked is told; for workloads, too
+//! labels of the namespace ──> Policy ──┬─> enforce: pods are rejected
+//!   pod-security.kubernetes.io/…       ├─> audit:   the audit event is annotated
+//!                                      └─> warn:    the client is warned; for workloads, too
 //! ```
 
 mod checks;
@@ -33,13 +33,13 @@ pub(crate) struct PodSecurity {
 }
 
 impl PodSecurity {
-    /// With defaults and exemptions.
+    /// A plugin with defaults and exemptions.
     pub(crate) fn new(configuration: Configuration, counts: Arc<Counts>) -> PodSecurity {
         PodSecurity { configuration, counts }
     }
 }
 
-/// What makes pods by a template, and where that is.
+/// Workload resources, and the path of their pod template.
 const WORKLOADS: [(&str, &str, &str); 8] = [
     ("", "replicationcontrollers", "spec.template"),
     ("", "podtemplates", "template"),
@@ -80,7 +80,7 @@ impl Plugin for PodSecurity {
 }
 
 impl PodSecurity {
-    /// Labels must make sense, and who makes a namespace stricter is told which pods would not come in any more.
+    /// Validates the labels, and warns about existing pods that violate a stricter level.
     async fn judge_namespace(&self, request: &Request<'_>, namespace: &Object) -> Result<()> {
         let defaults = &self.configuration.defaults;
         let (new, errors) = Policy::of(&namespace.meta.labels, defaults);
@@ -110,7 +110,7 @@ impl PodSecurity {
         Ok(())
     }
 
-    /// Pods are refused; of what makes pods it is only said that they would be.
+    /// Rejects violating pods; for workloads it only warns and annotates the audit event.
     async fn judge_pods(&self, request: &Request<'_>, object: &Object) -> Result<()> {
         let Some((annotations, spec)) = pod_of(request, object) else { return Ok(()) };
         let pod = Pod { annotations: &annotations, spec };
@@ -168,7 +168,7 @@ impl PodSecurity {
         Ok(())
     }
 
-    /// How strict the namespace of the request is; nothing is known of one that is gone when a workload is written.
+    /// The policy of the request's namespace; `None` if the namespace is gone when a workload is written.
     async fn policy(&self, request: &Request<'_>) -> Result<Option<(Policy, Option<String>)>> {
         let name = request.place.namespace.as_str();
         let namespaces = request.context.reach("", "namespaces")?;
@@ -183,7 +183,7 @@ impl PodSecurity {
         Ok(Some((policy, (!errors.is_empty()).then(|| errors.aggregate()))))
     }
 
-    /// What to say to who labels a namespace that nobody looks at.
+    /// The warning for labels on a namespace that is exempt.
     fn in_vain(&self, name: &str, policy: &Policy, labels: &StringMap) -> Option<String> {
         if policy.is_privileged() || policy.is_equivalent(&self.configuration.defaults) {
             return None;
@@ -208,7 +208,7 @@ fn violated(verb: &str, standard: Standard, problems: &[Problem]) -> Option<Stri
     (!problems.is_empty()).then(|| format!("{verb} PodSecurity \"{standard}\": {detail}"))
 }
 
-/// The annotations and the spec of the pod, or of the pods that are to be made.
+/// The annotations and the spec of the pod, or of the pod template of a workload.
 fn pod_of<'o>(request: &Request<'_>, object: &'o Object) -> Option<(StringMap, &'o Map)> {
     if request.is_of("", "pods") {
         return Some((object.meta.annotations.clone(), object.fields.map("spec")?));

@@ -1,4 +1,4 @@
-//! PodTolerationRestriction: what the pods of a namespace tolerate by themselves, and at most.
+//! PodTolerationRestriction: adds the default tolerations of a namespace to pods, and enforces its whitelist.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ const ALLOWED: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
 pub(crate) struct PodTolerationRestriction(Configuration);
 
 impl PodTolerationRestriction {
-    /// With what the file says.
+    /// A plugin with this configuration.
     pub(crate) fn new(configuration: Configuration) -> PodTolerationRestriction {
         PodTolerationRestriction(configuration)
     }
@@ -69,7 +69,7 @@ impl Plugin for PodTolerationRestriction {
     }
 }
 
-/// A node that runs out of memory takes no pods that asked for nothing.
+/// A node with memory pressure accepts no pods without memory requests.
 const MEMORY_PRESSURE: Toleration<'static> = Toleration {
     key: "node.kubernetes.io/memory-pressure",
     operator: "Exists",
@@ -148,7 +148,7 @@ const STRUCTS: [(&str, &str); 2] = [
 static TOLERATION: LazyLock<Schema> = LazyLock::new(|| Schema::by_hand("v1", &STRUCTS[..1]));
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| Schema::by_hand("v1", &STRUCTS));
 
-/// What holds for namespaces that say nothing.
+/// The defaults for namespaces without annotations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Configuration {
     default: Vec<Value>,
@@ -156,7 +156,7 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Reads it, or says everything that is wrong with it.
+    /// Reads the configuration, or returns all errors.
     ///
     /// Upstream: plugin/pkg/admission/podtolerationrestriction/config.go, loadConfiguration (v1.36.4).
     pub(crate) fn read(document: &Map) -> std::result::Result<Configuration, String> {

@@ -1,4 +1,4 @@
-//! What several plugins do with pods.
+//! Pods: helpers of several plugins.
 
 use keelson_object::scalar::Quantity;
 use keelson_object::selector::name_rules;
@@ -13,7 +13,7 @@ pub(crate) fn maps_mut<'m>(map: &'m mut Map, key: &str) -> impl Iterator<Item = 
     list.into_iter().flatten().filter_map(Value::as_map_mut)
 }
 
-/// What lets a pod onto nodes with a taint.
+/// A toleration of a pod.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Toleration<'t> {
     pub(crate) key: &'t str,
@@ -24,7 +24,7 @@ pub(crate) struct Toleration<'t> {
 }
 
 impl<'t> Toleration<'t> {
-    /// As it stands in a pod.
+    /// Reads a toleration of a pod.
     pub(crate) fn read(value: &'t Value) -> Toleration<'t> {
         let text = |key| value.as_map().and_then(|it| it.str(key)).unwrap_or_default();
         Toleration {
@@ -36,7 +36,7 @@ impl<'t> Toleration<'t> {
         }
     }
 
-    /// As it stands in a pod.
+    /// Writes a toleration of a pod.
     pub(crate) fn to_value(self) -> Value {
         let mut map = Map::new();
         let texts =
@@ -50,7 +50,7 @@ impl<'t> Toleration<'t> {
         Value::Map(map)
     }
 
-    /// Whether it tolerates whatever `other` does.
+    /// Whether it tolerates every taint that `other` tolerates.
     ///
     /// Upstream: pkg/util/tolerations/tolerations.go, isSuperset (v1.36.4).
     pub(crate) fn covers(&self, other: &Toleration<'_>) -> bool {
@@ -75,7 +75,7 @@ impl<'t> Toleration<'t> {
     }
 }
 
-/// The tolerations of a pod, for those who add some.
+/// The list of a pod's tolerations, for adding to it.
 pub(crate) fn tolerations(spec: &mut Map) -> &mut Vec<Value> {
     if spec.get("tolerations").is_none_or(|it| it.as_list().is_none()) {
         spec.set("tolerations", Vec::new());
@@ -83,7 +83,7 @@ pub(crate) fn tolerations(spec: &mut Map) -> &mut Vec<Value> {
     spec.get_mut("tolerations").and_then(Value::as_list_mut).expect("it was made a list above")
 }
 
-/// Whether a resource is something that others brought.
+/// Whether a resource name is that of an extended resource.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, IsExtendedResourceName (v1.36.4).
 pub(crate) fn is_extended(name: &str) -> bool {
@@ -110,7 +110,7 @@ pub(crate) fn merge_tolerations(first: &[Value], second: &[Value]) -> Vec<Value>
     kept.into_iter().map(|it| all[it].clone()).collect()
 }
 
-/// Whether a pod asks for nothing, and claims nothing else.
+/// Whether the QoS class of a pod is BestEffort.
 ///
 /// Upstream: pkg/apis/core/helper/qos/qos.go, GetPodQOS (v1.36.4).
 pub(crate) fn is_best_effort(pod: &Object) -> bool {

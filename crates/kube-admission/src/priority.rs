@@ -1,4 +1,4 @@
-//! Priority: the class of a pod says how important it is.
+//! Priority: sets the priority of pods from their PriorityClass.
 
 use std::future::ready;
 
@@ -16,7 +16,7 @@ pub(crate) struct Priority {
     of_groups: bool,
 }
 
-/// What a class gives to its pods.
+/// The priority that a class gives to its pods.
 struct Rank {
     class: SmolStr,
     priority: i64,
@@ -24,7 +24,7 @@ struct Rank {
 }
 
 impl Priority {
-    /// As the features are.
+    /// A plugin for these feature gates.
     pub(crate) fn new(settings: &Settings) -> Priority {
         Priority { of_groups: settings.is_on("WorkloadAwarePreemption") }
     }
@@ -64,7 +64,7 @@ impl Plugin for Priority {
         }
     }
 
-    /// There is one default at most.
+    /// There may be only one default class.
     ///
     /// Upstream: plugin/pkg/admission/priority/admission.go, validatePriorityClass (v1.36.4).
     fn validate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p Object>) -> Ruling<'p> {
@@ -86,7 +86,7 @@ impl Plugin for Priority {
     }
 }
 
-/// What a client leaves out of a change stays.
+/// Keeps the old values of fields that an update leaves out.
 fn keep(spec: &mut Map, old: &Map) {
     for key in ["priority", "preemptionPolicy"] {
         if let Some(value) = old.get(key).filter(|it| !it.is_null()) {
@@ -179,7 +179,7 @@ fn rank_of(class: &Object) -> Rank {
     }
 }
 
-/// The class of pods that name none: the least of those that are marked.
+/// The default class of pods: the lowest of those that are marked as default.
 async fn default_class(request: &Request<'_>) -> Result<Option<Object>> {
     let classes = request.context.reach(GROUP, "priorityclasses")?;
     let snapshot = classes.cache()?.at_hand().await;

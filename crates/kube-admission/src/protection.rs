@@ -1,4 +1,5 @@
-//! StorageObjectInUseProtection and PodGroupProtection: what is in use does not go before it is released.
+//! StorageObjectInUseProtection and PodGroupProtection: finalizers keep objects that are in use from being
+//! removed.
 
 use std::future::ready;
 
@@ -7,7 +8,7 @@ use keelson_registry::admission::{Operation, Plugin, Request, Ruling};
 
 use crate::plugins::Settings;
 
-/// A plugin that adds finalizers to what is made.
+/// A plugin that adds finalizers to new objects.
 pub(crate) struct Protection {
     name: &'static str,
     /// Group, resource, finalizer.

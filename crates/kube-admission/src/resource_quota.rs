@@ -1,11 +1,11 @@
-//! ResourceQuota: the objects of a namespace together use no more than its quotas say.
+//! ResourceQuota: limits the total usage of the objects in a namespace.
 //!
 //! ```text
 //! request ─> what would it use? ─> clerk: does it fit? ─> status.used of the quotas is written ─> the object is stored
 //!            (evaluator)            (check)
 //! ```
 //!
-//! What is deleted gives back what it used when somebody counts again; that is not done here.
+//! Deleting an object releases its usage at the next count by the controller, not here.
 
 mod census;
 mod check;
@@ -43,11 +43,11 @@ pub(crate) struct ResourceQuota {
     clerk: Arc<Clerk>,
 }
 
-/// Which features count.
+/// The relevant feature gates.
 #[derive(Clone, Copy, Debug)]
 struct Features {
     pod_level: PodLevel,
-    /// Whether pods can ask for devices by other names than those of their classes.
+    /// Whether pods can request devices by extended resource names.
     devices_by_name: bool,
 }
 
@@ -60,7 +60,7 @@ impl Features {
         }
     }
 
-    /// What must be known to measure objects of a namespace.
+    /// Loads what is needed to measure objects of a namespace.
     async fn around(
         self,
         evaluator: &Evaluator,
@@ -77,7 +77,7 @@ impl Features {
 }
 
 impl ResourceQuota {
-    /// As it is configured.
+    /// A plugin with these settings.
     pub(crate) fn new(settings: &Settings) -> ResourceQuota {
         let configuration = settings.configurations.resource_quota.clone();
         ResourceQuota {

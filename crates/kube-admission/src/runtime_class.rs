@@ -1,4 +1,4 @@
-//! RuntimeClass: what a runtime costs, and on which nodes it is.
+//! RuntimeClass: sets the overhead and the scheduling constraints of a pod's runtime class.
 
 use keelson_object::scalar::{Quantity, quote};
 use keelson_object::{Map, Object, Value};
@@ -76,7 +76,7 @@ fn set_overhead(spec: &mut Map, class: &Map) -> Option<String> {
     None
 }
 
-/// Whether two lists of resources say the same; `1` is `1000m`, and nothing is an empty list.
+/// Whether two resource lists are equal; `1` equals `1000m`, and an absent list equals an empty one.
 fn is_same(one: Option<&Map>, other: Option<&Map>) -> bool {
     let amount = |value: &Value| Quantity::from_value(value).unwrap_or_default();
     let (one, other) = (one.cloned().unwrap_or_default(), other.cloned().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! ServiceAccount: every pod is somebody, and gets what it needs to say so.
+//! ServiceAccount: assigns a service account to every pod, and mounts its token.
 
 mod references;
 
@@ -15,18 +15,18 @@ pub(crate) struct ServiceAccount;
 
 /// The account of pods that name none.
 const DEFAULT: &str = "default";
-/// What the name of the volume with the token begins with.
+/// The prefix of the name of the token volume.
 const VOLUME: &str = "kube-api-access-";
-/// Where containers find the token.
+/// The path at which containers find the token.
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// On pods that kubelets make for themselves.
+/// The annotation of mirror pods.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
-/// Longer than an hour by so much that the server knows who asks.
+/// An hour and seven seconds, by which the server recognizes tokens that this plugin requested.
 const TOKEN_SECONDS: i64 = 60 * 60 + 7;
 const EPHEMERAL: &str = "ephemeralcontainers";
 
-/// The account `default` is made soon after its namespace.
+/// The service account `default` is created soon after its namespace.
 const ATTEMPTS_FOR_DEFAULT: usize = 10;
 const PAUSE: Duration = Duration::from_millis(150);
 
@@ -48,7 +48,7 @@ impl Plugin for ServiceAccount {
     fn mutate<'p>(&'p self, request: &'p Request<'_>, object: Option<&'p mut Object>) -> Ruling<'p> {
         Box::pin(async move {
             let Some(pod) = object.filter(|_| request.operation == Operation::Create) else { return Ok(()) };
-            // A kubelet deletes a mirror pod that is not as the kubelet made it.
+            // A kubelet deletes a mirror pod that differs from the one it created.
             if !is_mirror(pod) {
                 let spec = pod.fields.map_mut("spec");
                 if spec.str("serviceAccountName").is_none_or(str::is_empty) {
@@ -98,7 +98,7 @@ async fn check(request: &Request<'_>, pod: &Object) -> Result<()> {
         let told = references::limit(&account, spec);
         return told.map_or(Ok(()), |reason| Err(request.forbidden(Some(pod), reason)));
     }
-    // Upstream does not say that this is the client's mistake, and answers with 500.
+    // Upstream does not mark this as a client error, and answers with 500.
     let told = references::limit_ephemeral(&account, spec);
     told.map_or(Ok(()), |reason| Err(request.forbidden(Some(pod), reason)))
 }
@@ -124,7 +124,7 @@ async fn account_of(request: &Request<'_>, pod: &Object) -> Result<Object> {
     Err(request.forbidden(Some(pod), reason))
 }
 
-/// As Go's `strconv.ParseBool` reads it.
+/// Parses the value like Go's `strconv.ParseBool`.
 fn enforces(account: &Object) -> bool {
     let value = account.meta.annotations.get(ENFORCE).unwrap_or_default();
     matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True")

@@ -1,4 +1,4 @@
-//! TaintNodesByCondition: nothing is scheduled to a new node before somebody says that it is ready.
+//! TaintNodesByCondition: taints new nodes as not ready, so that no pod is scheduled to them yet.
 
 use std::future::ready;
 

@@ -1,4 +1,4 @@
-//! What the tests of the plugins share.
+//! Test helpers of the plugins.
 
 use keelson_codec::json;
 use keelson_object::{Map, Object, Value};

@@ -1,4 +1,4 @@
-//! Webhooks: programs of others that are asked about requests, and may change what is written.
+//! Webhooks: remote programs that are called about requests, and may change objects.
 //!
 //! ```text
 //! configurations ──> Hook ──> which requests (matching) ──> question (review) ──> call ──> answer

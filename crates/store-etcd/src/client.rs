@@ -1,7 +1,7 @@
-//! Client: the way to the members of a cluster.
+//! Client: connections to the members of an etcd cluster.
 //!
-//! One member is asked until it fails; then the next one is. Requests and watches have connections of their own, so
-//! that a watcher who does not read cannot hold up the others.
+//! Requests go to one member until it fails, then to the next one. Requests and watches use separate
+//! connections, so that a slow watcher cannot delay requests.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,20 +29,20 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Upstream waits 20 s for one member, but tries the others at the same time.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long somebody is asked for who does not answer: no request to the server is older.
+/// The timeout of reads: no request to the server lives longer.
 const READ_WITHIN: Duration = Duration::from_secs(60);
 /// Upstream: apiserver/pkg/endpoints/handlers/rest.go, requestTimeoutUpperBound (v1.36.4).
 const WRITE_WITHIN: Duration = Duration::from_secs(34);
 /// Upstream: etcd client/v3/options.go, defaultBackoffWaitBetween (v3.6.8).
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(25);
 const LONGEST_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
-/// How long one of several members may be silent before the next one is asked; twice as long each time.
+/// How long one of several members may be silent before the next one is tried; doubles each time.
 ///
 /// Upstream spreads its requests over all members instead, and waits for each of them.
 const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 /// Upstream: etcd client/v3/options.go, defaultMaxCallSendMsgSize (v3.6.8).
 const LARGEST_MESSAGE: usize = 2 * 1024 * 1024;
-/// What may be on its way to one stream before it is read.
+/// The bytes that may be in flight on one stream before it is read.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 26;
 
@@ -51,13 +51,14 @@ pub(crate) struct Client {
     /// The time of the network, which no test turns.
     pub(crate) clock: Clock,
     members: Vec<Member>,
-    /// The position of the one who is asked.
+    /// The index of the member in use.
     current: AtomicUsize,
 }
 
 struct Member {
     endpoint: String,
-    /// The last request failed on its way: what must not be sent twice waits until something else got through.
+    /// The last request failed on the way: requests that must not be sent twice wait until another one has
+    /// succeeded.
     doubtful: AtomicBool,
     requests: Channel,
     watches: Channel,
@@ -66,9 +67,9 @@ struct Member {
 /// Whether a request may be sent twice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// It changes nothing.
+    /// The request changes nothing.
     Freely,
-    /// Only when nobody has got it.
+    /// Only if no member has received it.
     IfUnsent,
 }
 
@@ -82,7 +83,7 @@ impl Repeat {
 }
 
 impl Client {
-    /// Connects to nobody yet.
+    /// Does not connect yet.
     pub(crate) fn new(endpoints: &[String], tls: &Tls) -> Result<Client, Error> {
         let first = endpoints.first().ok_or(Error::NoEndpoint)?;
         let tls = match endpoint::Endpoint::parse(first).security {
@@ -149,15 +150,15 @@ impl Client {
         }
     }
 
-    /// Waits until somebody answers.
+    /// Waits until a member answers a read.
     fn knock(&self) -> BoxFuture<'_, Result<(), Status>> {
         let question = RangeRequest { key: "/".into(), count_only: true, ..RangeRequest::default() };
         let asked = self.call::<_, RangeResponse>(path::RANGE, question, Repeat::Freely);
         Box::pin(async { asked.await.map(drop) })
     }
 
-    /// Waits for an answer. Who is silent is left, if there are others: what may be repeated is asked of the next one,
-    /// what may not waits on.
+    /// Waits for an answer. If there are other members, a silent one is left: a repeatable request fails, so
+    /// that it is sent to the next member; any other request keeps waiting.
     async fn answer<A>(
         &self,
         position: usize,
@@ -180,7 +181,7 @@ impl Client {
         }
     }
 
-    /// Whether there is somebody else to ask.
+    /// Whether there are other members.
     pub(crate) fn has_others(&self) -> bool {
         self.members.len() > 1
     }
@@ -199,7 +200,7 @@ impl Client {
         ask(&self.members[position].requests, path, question).await
     }
 
-    /// Begins a conversation with the member that is asked now; says who that is.
+    /// Opens a stream to the member in use; returns its index as well.
     pub(crate) async fn converse<Q, A>(
         &self,
         path: &'static str,
@@ -230,7 +231,7 @@ impl Client {
         }
     }
 
-    /// Somebody else is asked from now on, unless that was decided already: the next one who has not failed lately.
+    /// Switches to another member, unless that has happened already: the next one that has not failed lately.
     pub(crate) fn leave(&self, position: usize) {
         let count = self.members.len();
         let mut others = (1..count).map(|step| (position + step) % count);
@@ -244,12 +245,12 @@ impl Client {
     }
 }
 
-/// What a request is told that has waited for too long.
+/// The error of a request that has waited for too long.
 fn late() -> Status {
     Status::deadline_exceeded("context deadline exceeded")
 }
 
-/// What we say for somebody who says nothing.
+/// The error for a member that does not answer.
 pub(crate) fn silent() -> Status {
     Status::unavailable("no answer in time")
 }
@@ -281,7 +282,7 @@ async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {
 
 fn member(text: &str, tls: Option<&Tls>) -> Result<Member, Error> {
     let endpoint = endpoint::Endpoint::parse(text);
-    // The connector knows where to connect to and speaks TLS; the library needs a URI nevertheless.
+    // The connector knows the address and does TLS; the library needs a URI nevertheless.
     let target = Endpoint::from_static("http://localhost")
         .connect_timeout(CONNECT_TIMEOUT)
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)

@@ -1,7 +1,8 @@
-//! Compaction: the servers of a cluster take turns to forget what is older than an interval.
+//! Compaction: the servers of a cluster take turns to compact revisions that are older than an interval.
 //!
-//! `compact_rev_key` holds the revision that was compacted last, and its version is a clock that all servers read:
-//! who finds it where they left it compacts and moves it on; who does not knows that somebody else has done it.
+//! `compact_rev_key` holds the revision that was compacted last, and its version is a clock that all servers
+//! read: a server that finds the version it wrote itself compacts and increments it; otherwise another server
+//! has done it.
 //!
 //! ```text
 //!  t0        t1          t2         time
@@ -33,7 +34,7 @@ const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 const COMPACT_REV_KEY: Bytes = Bytes::from_static(b"compact_rev_key");
 
-/// What a server knows of the common clock.
+/// A server's view of the common clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Turn {
     /// The version of the key when we last looked.
@@ -78,7 +79,7 @@ async fn follow(store: &EtcdStore, backoff: &mut Backoff) -> Result<()> {
         let revision = text.and_then(|it| it.parse().ok()).and_then(Revision::new);
         revision.into_iter().for_each(|before| store.shared.forgotten.learn(before));
     };
-    // What comes between is both read and told.
+    // Writes between the two requests are seen twice, by the read and by the watch.
     let now = store.shared.latest(&key).await?;
     store.get(&key).await?.iter().for_each(&learn);
     let mut events = store.watch(&key, now);

@@ -22,11 +22,11 @@ use tokio::net::{TcpStream, UnixStream};
 pub(crate) enum Security {
     Required,
     Absent,
-    /// Only when certificates were given.
+    /// Only if certificates are configured.
     Optional,
 }
 
-/// Where a member is.
+/// The endpoint of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) address: Address,
@@ -35,7 +35,7 @@ pub(crate) struct Endpoint {
     pub(crate) security: Security,
 }
 
-/// What to connect to.
+/// The address to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     /// `host:port`. What is not of this form fails when it is connected to, so that one wrong endpoint of a list
@@ -69,7 +69,7 @@ impl Endpoint {
         Endpoint { address: Address::Tcp(address.to_owned()), server_name, security }
     }
 
-    /// What requests to the member name as their host.
+    /// The host that requests to the member name.
     pub(crate) fn origin(&self, is_tls: bool) -> Option<Uri> {
         let authority = match &self.address {
             Address::Tcp(address) => address.as_str(),

@@ -1,22 +1,22 @@
-//! What can be wrong with an etcd cluster, and what of it the contract has a word for.
+//! Errors of an etcd cluster, and their mapping to errors of the store contract.
 
 use std::io;
 
 use keelson_store::StoreError;
 use tonic::{Code, Status};
 
-/// What can be wrong with the way to an etcd cluster.
+/// Errors of the connection to an etcd cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is nobody to talk to.
+    /// No endpoint is configured.
     #[error("no etcd endpoint is given")]
     NoEndpoint,
     /// The certificates cannot be used.
     #[error("the certificates for {endpoint} cannot be used")]
     Tls {
-        /// For whom.
+        /// The endpoint.
         endpoint: String,
-        /// Why not.
+        /// The reason.
         #[source]
         source: rustls::Error,
     },
@@ -25,10 +25,10 @@ pub enum Error {
     Refused {
         /// The code of gRPC.
         code: Code,
-        /// What etcd says.
+        /// The message of etcd.
         message: String,
     },
-    /// etcd answered something that it should not.
+    /// An answer of etcd lacks a required part.
     #[error("the answer of etcd lacks {0}")]
     Incomplete(&'static str),
 }
@@ -47,7 +47,7 @@ impl Error {
     }
 }
 
-/// What etcd itself says stands for itself; what the transport says has its code before it.
+/// Errors of etcd itself keep their text; errors of the transport begin with their code.
 ///
 /// Upstream: etcd client/v3/client.go, ContextError, and api/v3rpc/rpctypes/error.go, Error (v3.6.8).
 fn in_words(code: Code, message: &str) -> String {
@@ -58,7 +58,7 @@ fn in_words(code: Code, message: &str) -> String {
 }
 
 impl From<&Status> for Error {
-    /// What the transport says is told as upstream's transport tells it.
+    /// Errors of the transport are worded like those of upstream's transport.
     fn from(status: &Status) -> Error {
         if !is_passing(status) || status.code() == Code::Unavailable && is_told(status) {
             return Error::Refused { code: status.code(), message: status.message().to_owned() };
@@ -80,7 +80,7 @@ impl From<Status> for Error {
     }
 }
 
-/// Whether somebody said it, and it did not happen on the way.
+/// Whether the error is an answer of the server, and not a failure of the transport.
 fn is_told(status: &Status) -> bool {
     std::error::Error::source(status).is_none()
 }
@@ -91,7 +91,7 @@ impl From<Error> for StoreError {
     }
 }
 
-/// Something that etcd says and the contract has a word for.
+/// An answer of etcd that the store contract has an error for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Compacted,
@@ -112,17 +112,17 @@ pub(crate) fn told(status: &Status) -> Told {
     }
 }
 
-/// Whether somebody else, or the same later, may answer better.
+/// Whether another member may succeed, or the same one later.
 pub(crate) fn is_passing(status: &Status) -> bool {
     match status.code() {
         Code::Unavailable => true,
-        // A connection that is cut while an answer comes is told as one of these by the transport.
+        // The transport reports a connection that is cut during an answer as one of these.
         Code::Unknown | Code::Internal | Code::Cancelled => std::error::Error::source(status).is_some(),
         _ => false,
     }
 }
 
-/// Whether the request certainly has not reached anybody: there was no connection to send it over.
+/// Whether the request certainly has not reached any member: there was no connection to send it over.
 pub(crate) fn is_unsent(status: &Status) -> bool {
     let mut source = std::error::Error::source(status);
     while let Some(error) = source {

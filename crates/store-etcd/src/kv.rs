@@ -13,11 +13,11 @@ use crate::messages::{
 };
 use crate::store::Shared;
 
-/// How many entries are asked for at once: a list without a limit must not become one huge message.
+/// The page size: a list without a limit must not become one huge message.
 const PAGE: usize = 10_000;
 
 impl Shared {
-    /// The latest revision of the whole store. `key` is only a place to look at.
+    /// The latest revision of the whole store. `key` is only used for the request.
     pub(crate) async fn latest(&self, key: &Key) -> Result<Revision> {
         let request = RangeRequest { key: bytes(key), count_only: true, ..RangeRequest::default() };
         revision(self.range(request).await.map_err(Error::from)?.header.as_ref())
@@ -150,7 +150,7 @@ impl Shared {
                 with: Some(CompareWith::ModRevision(expected)),
             }],
             success: vec![RequestOp { request: Some(write) }],
-            // Who creates does not want to know what is there.
+            // A create does not need the current value.
             failure: match expect {
                 Expect::Absent => Vec::new(),
                 Expect::Unchanged(_) => vec![RequestOp { request: Some(read) }],
@@ -173,7 +173,7 @@ impl Shared {
         }
     }
 
-    /// What it means that etcd does not answer for a revision.
+    /// The error for a read that etcd refused at a revision.
     async fn refused(&self, status: &Status, asked: Revision) -> StoreError {
         let error = match told(status) {
             Told::Compacted => self.oldest().await.map(|oldest| {
@@ -193,7 +193,7 @@ impl Shared {
     }
 }
 
-/// etcd has a limit of its own, which only etcd knows.
+/// etcd has its own size limit, which only etcd knows.
 fn not_written(status: &Status) -> StoreError {
     let error = Error::from(status);
     match told(status) {

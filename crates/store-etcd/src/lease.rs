@@ -1,4 +1,4 @@
-//! How long entries live: one lease of etcd for many entries.
+//! Leases: the TTL of entries. Many entries share one etcd lease.
 //!
 //! ```text
 //! 0 s   put for 600 s   a lease of 630 s is granted
@@ -20,13 +20,13 @@ use crate::messages::{LeaseGrantRequest, LeaseGrantResponse, path};
 
 /// A lease is at most this part of a life longer than it.
 const REUSE_PART: f64 = 0.05;
-/// How many entries share a lease at most.
+/// The largest number of entries that share a lease.
 const MAX_ENTRIES: u64 = 1000;
 
 /// Gives leases.
 pub(crate) struct Leases {
     clock: Clock,
-    /// For how long a lease is given to new entries at most.
+    /// How long a lease is used for new entries at most.
     reuse: Duration,
     /// Hears how many entries a lease had that is given no more.
     filled: Filled,
@@ -38,7 +38,7 @@ pub type Filled = Arc<dyn Fn(u64) + Send + Sync>;
 
 struct Lease {
     id: i64,
-    /// In the time of the clock.
+    /// The end of the lease, in the time of the clock.
     ends: Duration,
     entries: u64,
 }
@@ -61,7 +61,7 @@ impl Leases {
         }
         let ttl = lives + extra;
         let seconds = i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX).max(1);
-        // A lease that nobody hears of ends by itself.
+        // A lease whose grant got lost expires unused.
         let granted: LeaseGrantResponse =
             client.call(path::LEASE_GRANT, LeaseGrantRequest { ttl: seconds }, Repeat::Freely).await?;
         let before = latest.replace(Lease { id: granted.id, ends: now + ttl, entries: 1 });
@@ -74,7 +74,7 @@ impl Leases {
         *self.latest.lock().await = None;
     }
 
-    /// When the latest lease ends, and its number.
+    /// The end of the latest lease, and its id.
     #[cfg(test)]
     pub(crate) async fn latest(&self) -> Option<(Duration, i64)> {
         self.latest.lock().await.as_ref().map(|lease| (lease.ends, lease.id))

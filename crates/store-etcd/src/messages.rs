@@ -1,4 +1,4 @@
-//! The messages of etcd's API, as far as they are spoken here.
+//! The messages of etcd's API that are used here.
 //!
 //! Upstream: etcd api/etcdserverpb/rpc.proto and api/mvccpb/kv.proto (v3.6.8): names and numbers.
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use prost::{Enumeration, Message, Oneof};
 
 pub(crate) mod path {
-    //! Where the methods are.
+    //! The paths of the methods.
     pub(crate) const RANGE: &str = "/etcdserverpb.KV/Range";
     pub(crate) const TXN: &str = "/etcdserverpb.KV/Txn";
     pub(crate) const COMPACT: &str = "/etcdserverpb.KV/Compact";
@@ -60,7 +60,7 @@ pub(crate) struct RangeResponse {
     pub(crate) kvs: Vec<KeyValue>,
     #[prost(bool, tag = "3")]
     pub(crate) more: bool,
-    /// How many there are in the range, whatever the limit is.
+    /// The number of keys in the range, whatever the limit is.
     #[prost(int64, tag = "4")]
     pub(crate) count: i64,
 }
@@ -81,7 +81,7 @@ pub(crate) struct DeleteRangeRequest {
     pub(crate) key: Bytes,
 }
 
-/// What a transaction does.
+/// An operation of a transaction.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct RequestOp {
     #[prost(oneof = "Request", tags = "1, 2, 3")]
@@ -190,12 +190,12 @@ pub(crate) struct WatchCreateRequest {
     pub(crate) key: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
     pub(crate) range_end: Bytes,
-    /// The first revision of which it tells.
+    /// The first revision whose events are sent.
     #[prost(int64, tag = "3")]
     pub(crate) start_revision: i64,
     #[prost(bool, tag = "4")]
     pub(crate) progress_notify: bool,
-    /// Whether large answers come in pieces.
+    /// Whether large answers are split into pieces.
     #[prost(bool, tag = "8")]
     pub(crate) fragment: bool,
 }
@@ -211,7 +211,7 @@ pub(crate) struct WatchResponse {
     pub(crate) created: bool,
     #[prost(bool, tag = "4")]
     pub(crate) canceled: bool,
-    /// Not 0 if the watch was to start before it.
+    /// Not 0 if the watch was to start before this compacted revision.
     #[prost(int64, tag = "5")]
     pub(crate) compact_revision: i64,
     #[prost(string, tag = "6")]

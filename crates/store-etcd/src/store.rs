@@ -16,7 +16,7 @@ use crate::messages::{StatusRequest, StatusResponse, path};
 use crate::tls::Tls;
 use crate::watch::{self, Pokes, Watching};
 
-/// How to reach a cluster, and what to keep to.
+/// How to connect to a cluster.
 #[derive(Clone)]
 pub struct Options {
     /// The addresses of its members: `https://10.0.0.1:2379`, `unix:///run/kine.sock`. The first one decides whether
@@ -24,13 +24,13 @@ pub struct Options {
     pub endpoints: Vec<String>,
     /// The certificates, for when there is TLS.
     pub tls: Tls,
-    /// What time it is.
+    /// The clock.
     pub clock: Clock,
-    /// For how long new entries share a lease at most.
+    /// How long new entries share a lease at most.
     pub lease_reuse: Duration,
     /// Hears how many entries shared a lease.
     pub lease_filled: Filled,
-    /// How long a watch is silent before it asks etcd how far it is.
+    /// How long a watch may be silent before it requests a progress notification.
     pub progress_interval: Duration,
 }
 
@@ -62,12 +62,12 @@ pub(crate) struct Shared {
     pub(crate) progress_interval: Duration,
     /// The watches that can be asked to find out how far they are.
     pub(crate) pokes: Pokes,
-    /// What is known to be compacted.
+    /// The revision up to which the store is known to be compacted.
     pub(crate) forgotten: Forgotten,
 }
 
 impl EtcdStore {
-    /// Connects when it is first asked for something. Must be called within a runtime.
+    /// Connects on the first request. Must be called within a runtime.
     pub fn new(options: Options) -> std::result::Result<EtcdStore, Error> {
         let Options { endpoints, tls, clock, lease_reuse, lease_filled, progress_interval } = options;
         let client = Client::new(&endpoints, &tls)?;
@@ -84,7 +84,7 @@ impl EtcdStore {
         self.shared.client.endpoints()
     }
 
-    /// Asks one member once whether it is there: who waits for etcd to start wants to know why it is not.
+    /// Sends one request to one member: a caller that waits for etcd to start needs the reason of a failure.
     pub async fn reach(&self, member: usize) -> Result<()> {
         let client = &self.shared.client;
         let status: std::result::Result<StatusResponse, _> =
@@ -92,7 +92,7 @@ impl EtcdStore {
         Ok(status.map(drop).map_err(Error::from)?)
     }
 
-    /// How many bytes the database of a member takes on its disk.
+    /// The size of a member's database on disk, in bytes.
     pub async fn size(&self, member: usize) -> Result<u64> {
         let status: StatusResponse = self
             .shared
@@ -108,7 +108,7 @@ impl Store for EtcdStore {
     fn tip<'s>(&'s self, prefix: &'s Key) -> BoxFuture<'s, Result<Tip>> {
         Box::pin(async move {
             let latest = self.shared.latest(prefix).await?;
-            // Who asks wants to wait until its watch is there.
+            // The caller is about to wait until its watch has reached this revision.
             self.shared.pokes.poke(prefix, latest);
             Ok(Tip { latest, changed: latest })
         })

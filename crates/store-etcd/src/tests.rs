@@ -37,10 +37,11 @@ async fn subject() -> Subject {
     Subject::new(TimedEtcd::new(store, clock), hand).keeping(etcd)
 }
 
-/// A real etcd whose leases end when the hand of the clock says so.
+/// A real etcd whose leases end when the test clock says so.
 ///
-/// Nobody can turn the clock of another process. But a lease that is revoked ends as one whose time is over: all that
-/// is attached to it is deleted. So every lease is noted when it is given, and revoked when its time has come.
+/// A test cannot set the clock of another process. But a lease that is revoked ends like one that has
+/// expired: all keys that are attached to it are deleted. So every lease is recorded when it is granted, and
+/// revoked when its time has come.
 struct TimedEtcd {
     store: EtcdStore,
     keeper: Arc<Keeper>,
@@ -48,7 +49,7 @@ struct TimedEtcd {
 
 #[derive(Default)]
 struct Keeper {
-    /// When it ends, and its number.
+    /// The end of each lease, and its id.
     leases: Mutex<BTreeSet<(Duration, i64)>>,
     news: Notify,
 }

@@ -1,7 +1,7 @@
-//! TLS to the members of a cluster: who vouches for them, and what they are shown.
+//! TLS to the members of a cluster: trusted CAs and the client certificate.
 //!
-//! The certificate that is shown is asked for at every handshake, so that a new one needs no restart: connections
-//! that stand stay, the next one shows the new certificate. Upstream: etcd client/pkg/transport/listener.go,
+//! The client certificate is loaded for every handshake, so that a new one needs no restart: existing
+//! connections stay, the next one uses the new certificate. Upstream: etcd client/pkg/transport/listener.go,
 //! baseConfig (v3.6.8).
 
 use std::fmt;
@@ -29,11 +29,11 @@ use crate::endpoint::{Address, Endpoint, Stream};
 /// The certificates with which the two sides know each other. All of it is PEM.
 #[derive(Clone, Default)]
 pub struct Tls {
-    /// Authorities that vouch for the members of the cluster.
+    /// The trusted CAs of the members of the cluster.
     pub authorities: Vec<u8>,
-    /// What is shown to them.
+    /// The client certificate.
     pub identity: Option<Identity>,
-    /// Whether a TLS file was named: then addresses without a scheme are reached with TLS, too.
+    /// Whether a TLS file is configured: then endpoints without a scheme use TLS, too.
     pub is_given: bool,
 }
 
@@ -44,7 +44,7 @@ impl Tls {
     fn config(&self) -> Result<ClientConfig, rustls::Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let mut roots = RootCertStore::empty();
-        // Odd certificates between good ones are left out, as by everybody.
+        // Invalid certificates between valid ones are skipped, as elsewhere.
         roots.add_parsable_certificates(
             CertificateDer::pem_slice_iter(&self.authorities).filter_map(Result::ok),
         );
@@ -68,7 +68,7 @@ impl Tls {
 struct Shown {
     identity: Identity,
     provider: Arc<CryptoProvider>,
-    /// Half a pair, while somebody writes the other half, leaves the old one in force.
+    /// The last valid pair; it stays in use while only one of the two files has been replaced.
     last: Mutex<Arc<CertifiedKey>>,
 }
 
@@ -127,7 +127,7 @@ impl Connector {
     }
 }
 
-/// What bytes of requests and answers go through.
+/// A byte stream for requests and answers.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}

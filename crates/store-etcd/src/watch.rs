@@ -29,7 +29,7 @@ use crate::messages::{
 };
 use crate::store::Shared;
 
-/// How long after a question without an answer the next one is asked: etcd does not answer while it is behind.
+/// The pause before a progress request is repeated: etcd does not answer while it is behind.
 ///
 /// Upstream: apiserver/pkg/storage/cacher/progress/watch_progress.go, progressRequestPeriod (v1.36.4).
 const ASK_AGAIN: Duration = Duration::from_millis(100);
@@ -38,11 +38,11 @@ const SILENT_FOR: Duration = Duration::from_secs(3);
 const FIRST_DELAY: Duration = Duration::from_millis(25);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// The watches of a store that somebody may wait for.
+/// The watches of a store that readers may wait for.
 #[derive(Default)]
 pub(crate) struct Pokes(Mutex<Vec<Weak<Poke>>>);
 
-/// How far somebody wants a watch to be.
+/// The revision that readers want a watch to reach.
 struct Poke {
     prefix: Key,
     wanted: AtomicU64,
@@ -69,7 +69,7 @@ impl Pokes {
     }
 }
 
-/// The events of a watch. An error is the last thing that it says.
+/// The events of a watch. An error is always the last item.
 pub(crate) fn events(watching: Watching) -> impl Stream<Item = Result<Event>> + Send + 'static {
     stream::unfold(Some(watching), |watching| async {
         let mut watching = watching?;
@@ -86,9 +86,9 @@ pub(crate) struct Watching {
     poke: Arc<Poke>,
     /// Everything up to here was delivered.
     position: Revision,
-    /// The revision at which it has caught up; `None` after it has said that it has.
+    /// The revision at which it has caught up; `None` after that was reported.
     goal: Option<Goal>,
-    /// What was received and not yet delivered.
+    /// Events that were received and not yet delivered.
     ready: VecDeque<Event>,
     session: Option<Session>,
     backoff: Backoff,
@@ -107,15 +107,15 @@ struct Session {
     answers: Streaming<WatchResponse>,
     /// The pieces of an answer that is not complete.
     pieces: Vec<WatchEvent>,
-    /// Who it is that answers.
+    /// The index of the member.
     member: usize,
-    /// When etcd was last asked how far it is, and has not said.
+    /// The time of the last progress request that is not answered yet.
     asked: Option<Duration>,
-    /// Since when it owes us any answer at all.
+    /// Since when the member owes any answer at all.
     owes: Option<Duration>,
 }
 
-/// What a watch waits for.
+/// The events that a watch waits for.
 enum News {
     Answer(Box<std::result::Result<Option<WatchResponse>, Status>>),
     Poked,
@@ -266,7 +266,7 @@ impl Watching {
         }
     }
 
-    /// A stream that worked is opened again; who never had one is told why.
+    /// Reopens a stream that has worked before; otherwise returns the error.
     async fn broken(&mut self, status: &Status) -> Result<()> {
         let member = self.session.take().map(|session| session.member);
         let message = status.message();
@@ -292,7 +292,7 @@ impl Session {
         self.owes.is_some_and(|since| now >= since + SILENT_FOR)
     }
 
-    /// Asks etcd to tell how far it is, unless it was asked a moment ago.
+    /// Sends a progress request, unless one was sent a moment ago.
     fn ask_how_far(&mut self, now: Duration) {
         if self.asked.is_some_and(|asked| now < asked + ASK_AGAIN) {
             return;
@@ -300,7 +300,7 @@ impl Session {
         self.asked = Some(now);
         self.owes.get_or_insert(now);
         let step = Some(WatchStep::Progress(WatchProgressRequest {}));
-        // If nobody listens any more, the answers tell.
+        // If the receiver is gone, reading the answers returns the error.
         self.questions.send(WatchRequest { step }).ok();
     }
 }
@@ -308,7 +308,7 @@ impl Session {
 impl Shared {
     async fn start(&self, create: WatchCreateRequest) -> std::result::Result<Session, Status> {
         let (questions, receiver) = mpsc::unbounded_channel();
-        // etcd says nothing at all before it is asked for something.
+        // etcd sends nothing at all before the first request.
         questions.send(WatchRequest { step: Some(WatchStep::Create(create)) }).ok();
         let receiver =
             stream::unfold(receiver, |mut receiver| async { receiver.recv().await.map(|it| (it, receiver)) });
@@ -316,7 +316,8 @@ impl Shared {
         Ok(Session { questions, answers, member, pieces: Vec::new(), asked: None, owes: None })
     }
 
-    /// The revision up to which everything is forgotten: etcd tells it only to watches that start before it.
+    /// The revision up to which everything is compacted: etcd reports it only to watches that start before
+    /// it.
     pub(crate) async fn oldest(&self) -> Result<Revision> {
         let create =
             WatchCreateRequest { key: "/".into(), start_revision: 1, ..WatchCreateRequest::default() };

@@ -1,8 +1,8 @@
-//! Compaction: forgetting, in small steps.
+//! Compaction: removes old history in small steps.
 //!
-//! It begins in memory: from then on nobody may ask for what is before. The file follows step by step,
-//! between the rounds of the writer, so that no write waits long. The first step writes `compacted`,
-//! the last one `swept`; a process that died between them goes on where it was.
+//! It begins in memory: from then on reads of earlier revisions are refused. The file follows step by step,
+//! between the rounds of the writer, so that no write waits long. The first step writes `compacted`, the last
+//! one `swept`; after a crash between them, compaction continues where it was.
 
 use std::collections::VecDeque;
 
@@ -15,10 +15,10 @@ use crate::shared::{Failure, Shared};
 use crate::tables::{COMPACTED, HISTORY, META, SWEPT};
 use crate::writer::{Request, ask};
 
-/// How many revisions are removed in one transaction.
+/// The number of revisions that one transaction removes.
 const STEP: usize = 1000;
 
-/// A wish to forget.
+/// A request to compact.
 pub(crate) struct Compaction {
     pub(crate) before: Revision,
     pub(crate) answer: oneshot::Sender<Result<()>>,
@@ -55,7 +55,7 @@ impl Sweep {
             None
         };
         match refusal {
-            // Who has gone does not want to know.
+            // The caller may have gone away.
             Some(told) => drop(answer.send(told)),
             None => {
                 state.oldest = before;
@@ -70,7 +70,7 @@ impl Sweep {
             return;
         };
         let before = *before;
-        // The index first: a reader who comes now does not ask for what is about to go.
+        // The index first: a new reader does not ask for revisions that are about to be removed.
         let garbage = shared.state.write().index.sweep(before, STEP);
         let done = garbage.len() < STEP;
         let removed = match &*shared.database.read() {

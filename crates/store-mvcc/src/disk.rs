@@ -1,7 +1,7 @@
 //! The file under redb.
 //!
-//! redb's own file backend would do; this one can be told by tests that the disk is full or broken.
-//! It takes no lock: the store's folder is locked as a whole.
+//! redb's own file backend would do; this one can simulate a full or broken disk in tests. It takes no lock:
+//! the store's folder is locked as a whole.
 
 mod shadow;
 
@@ -15,14 +15,14 @@ use redb::StorageBackend;
 
 pub(crate) use self::shadow::Shadow;
 
-/// A file that fails when it is told to.
+/// A file with simulated faults.
 #[derive(Debug)]
 pub(crate) struct Disk {
     file: File,
     faults: Faults,
 }
 
-/// What goes wrong with a disk. Clones speak about the same disk.
+/// The simulated faults of a disk. Clones refer to the same disk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults(Arc<AtomicU8>);
 
@@ -73,17 +73,17 @@ impl StorageBackend for Disk {
 
 #[cfg(test)]
 impl Faults {
-    /// From now on there is no space for anything new.
+    /// From now on the disk is full.
     pub(crate) fn fill_disk(&self) {
         self.0.store(FULL, Ordering::Relaxed);
     }
 
-    /// From now on nothing can be written, as when the system has found errors on the disk and mounted it again.
+    /// From now on the disk is read-only, as when the system has found errors on it and remounted it.
     pub(crate) fn forbid_writes(&self) {
         self.0.store(READ_ONLY, Ordering::Relaxed);
     }
 
-    /// From now on nothing gets to the disk for sure.
+    /// From now on fsync fails.
     pub(crate) fn break_sync(&self) {
         self.0.store(BROKEN_SYNC, Ordering::Relaxed);
     }

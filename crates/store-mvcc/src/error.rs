@@ -1,4 +1,4 @@
-//! Why a store cannot be opened, and how the words of redb become ours.
+//! Errors of opening a store, and the mapping of redb's errors to ours.
 
 use std::io;
 use std::path::PathBuf;
@@ -43,14 +43,14 @@ pub enum Error {
     /// The file system refused.
     #[error("cannot open {}", path.display())]
     Io {
-        /// What could not be opened.
+        /// The path that could not be opened.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// What can be wrong with the file of a store.
+/// The kinds of damage to the file of a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// There is a file, but nothing in it.
@@ -68,7 +68,7 @@ pub enum Damage {
     /// A revision that must be there is not.
     #[error("revision {0} is missing")]
     Gap(u64),
-    /// The table of live keys says something else than the history.
+    /// The table of live keys contradicts the history.
     #[error("the live entry of {0} does not agree with the history")]
     Disagreement(String),
 }
@@ -77,7 +77,7 @@ fn process(pid: Option<u32>) -> String {
     pid.map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
 }
 
-/// What a reader is told about an error of redb.
+/// The error of redb as a store error.
 pub(crate) fn store_error(error: redb::Error) -> StoreError {
     match error {
         redb::Error::Io(error) => StoreError::Unavailable(error),

@@ -1,4 +1,4 @@
-//! The index: which revision of a key was there when. It is in memory and knows no values.
+//! Index: the revisions of every key. It is in memory and holds no values.
 //!
 //! Five writes, the last of which is a deletion:
 //!
@@ -8,16 +8,16 @@
 //! keys      a ─▶ older [2, 4]   current 6
 //!           b ─▶ older [3]      current 5 (gone)
 //!
-//! garbage   since 4: 2     a was written over at 4: who asks for 4 or later does not need 2
+//! garbage   since 4: 2     a was overwritten at 4: reads at 4 or later do not need 2
 //!           since 5: 3     b was deleted at 5: nor 3
 //!           since 5: 5     … nor the deletion itself
 //!           since 6: 4
 //! ```
 //!
-//! The state at 4: of each key the last revision not above 4, if it is not gone: a = 4, b = 3.
+//! The state at 4: of each key the last revision not above 4, if it is not deleted: a = 4, b = 3.
 //!
-//! Compaction to 5 takes from the front of `garbage` what nobody needs since 5 or earlier (2, 3 and
-//! the deletion 5), and forgets it. It never walks over the keys:
+//! Compaction to 5 takes from the front of `garbage` the revisions that no read at 5 or later needs (2, 3 and
+//! the deletion 5), and removes them. It never walks over the keys:
 //!
 //! ```text
 //! keys      a ─▶ older [4]      current 6
@@ -33,9 +33,9 @@ use keelson_store::{Key, Revision};
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     keys: BTreeMap<Key, Versions>,
-    /// In the order of `since`.
+    /// Sorted by `since`.
     garbage: VecDeque<Garbage>,
-    /// When live keys end, in milliseconds since 1970.
+    /// The expiry times of live keys, in milliseconds since 1970.
     leases: BTreeSet<(u64, Key)>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Index {
 struct Versions {
     older: Vec<Mark>,
     current: Mark,
-    /// What is there now; `None` after a deletion.
+    /// The current entry; `None` after a deletion.
     live: Option<Live>,
 }
 
@@ -55,17 +55,17 @@ pub(crate) struct Mark {
     pub(crate) alive: bool,
 }
 
-/// What is there now.
+/// The current entry of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Live {
     pub(crate) modified: Revision,
     pub(crate) created: Revision,
     pub(crate) version: u64,
-    /// In milliseconds since 1970.
+    /// The expiry time in milliseconds since 1970.
     pub(crate) expires: Option<u64>,
 }
 
-/// A revision that nobody needs who asks for `since` or later.
+/// A revision that reads at `since` or later do not need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Garbage {
     pub(crate) since: Revision,
@@ -78,9 +78,9 @@ pub(crate) struct Garbage {
 pub(crate) struct Change {
     pub(crate) revision: Revision,
     pub(crate) key: Key,
-    /// What was there before.
+    /// The revision that it replaced.
     pub(crate) previous: Option<Revision>,
-    /// What is there now; `None` for a deletion.
+    /// The new entry and its value; `None` for a deletion.
     pub(crate) put: Option<(Live, Bytes)>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Found {
 }
 
 impl Index {
-    /// What is there now under a key.
+    /// The current entry of a key.
     pub(crate) fn live(&self, key: &Key) -> Option<Live> {
         self.keys.get(key)?.live
     }
@@ -110,13 +110,13 @@ impl Index {
         Found { keys, remaining: found.count() }
     }
 
-    /// When anything under a prefix changed for the last time, as far as is known.
+    /// The last known revision that changed anything under a prefix.
     pub(crate) fn last_change(&self, prefix: &Key) -> Option<Revision> {
         let under = self.keys.range::<Key, _>(prefix..).take_while(|(key, _)| key.is_under(prefix));
         under.map(|(_, versions)| versions.current.revision).max()
     }
 
-    /// Takes note of a write that has happened.
+    /// Applies a committed write.
     pub(crate) fn apply(&mut self, change: &Change) {
         let Change { revision, key, previous, put } = change;
         let live = put.as_ref().map(|(live, _)| *live);
@@ -149,7 +149,7 @@ impl Index {
         }
     }
 
-    /// Forgets at most `limit` revisions that nobody needs who asks for `before` or later.
+    /// Removes at most `limit` revisions that reads at `before` or later do not need.
     pub(crate) fn sweep(&mut self, before: Revision, limit: usize) -> Vec<Garbage> {
         let due = self.garbage.iter().take(limit).take_while(|garbage| garbage.since <= before).count();
         let swept: Vec<Garbage> = self.garbage.drain(..due).collect();
@@ -164,7 +164,8 @@ impl Index {
             return;
         };
         if versions.current.revision == revision {
-            // Only a deletion is both current and garbage, and what it deleted went before it.
+            // Only a deletion is both current and garbage, and the revisions it deleted were removed before
+            // it.
             debug_assert!(versions.older.is_empty() && !versions.current.alive);
             self.keys.remove(key);
         } else {
@@ -175,7 +176,7 @@ impl Index {
         }
     }
 
-    /// The keys whose time has come, the earliest first, and whether there are more than `limit`.
+    /// The expired keys, the earliest first, and whether there are more than `limit`.
     pub(crate) fn expired(&self, now: u64, limit: usize) -> (Vec<Key>, bool) {
         let mut due =
             self.leases.iter().take_while(|(expires, _)| *expires <= now).map(|(_, key)| key.clone());
@@ -183,7 +184,7 @@ impl Index {
         (keys, due.next().is_some())
     }
 
-    /// When the next key ends.
+    /// The time of the next expiry.
     pub(crate) fn next_expiry(&self) -> Option<u64> {
         self.leases.first().map(|(expires, _)| *expires)
     }

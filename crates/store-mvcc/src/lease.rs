@@ -1,6 +1,6 @@
-//! Entries that do not stay for ever: once a second the store looks whose time has come.
+//! Leases: entries with a TTL. Once a second the store deletes the expired ones.
 //!
-//! The time is that of the wall, because it must mean the same after a restart.
+//! Expiry uses wall-clock time, because it must mean the same after a restart.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) async fn expire_by_time(shared: Weak<Shared>, requests: mpsc::Sender<
         };
         if next.is_some_and(|next| next <= now) {
             match ask(&requests, Request::Expire).await {
-                // As much as fits into one transaction is gone, and there is more.
+                // One transaction full of entries is deleted, and there are more.
                 Some(true) => continue,
                 None if requests.is_closed() => return,
                 Some(false) | None => (),

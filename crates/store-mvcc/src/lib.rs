@@ -13,8 +13,8 @@
 //! watch ──▶ history up to the present, then its queue, then history again if the queue ran over
 //! ```
 //!
-//! What is where: [`MvccStore`] is the face, `writer` decides and commits, `tables` is the file,
-//! `index` is what is in memory, `open` is how one becomes the other.
+//! The parts: [`MvccStore`] is the public type, `writer` decides and commits, `tables` is the file format,
+//! `index` is the state in memory, `open` builds the index from the file.
 
 #![warn(missing_docs)]
 

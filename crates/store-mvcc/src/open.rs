@@ -1,4 +1,4 @@
-//! Opening: lock, format version, recovery, refusal of what it does not know.
+//! Opening: lock, format version, recovery, refusal of unknown formats.
 //!
 //! ```text
 //! <dir>/lock             held as long as the store is open; has the number of the process in it
@@ -6,7 +6,7 @@
 //! <dir>/store.redb.new   a store that is being made; thrown away if the process died meanwhile
 //! ```
 //!
-//! A store that is there but cannot be read is never replaced by an empty one.
+//! A store that exists but cannot be read is never replaced by an empty one.
 
 mod lock;
 
@@ -28,29 +28,30 @@ use crate::error::Damage;
 use crate::index::{Index, Live, Mark, Recovery};
 use crate::tables::{COMPACTED, CURRENT_FORMAT, FORMAT, HISTORY, Kind, LIVE, META, Record, SWEPT};
 
-/// Where a store is and how it works.
+/// The location and the settings of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The folder that is the store; made if it is not there.
     pub dir: PathBuf,
-    /// By which entries end and compaction happens.
+    /// The clock for expiry and compaction.
     pub clock: Clock,
-    /// How often the history is compacted, to what was the present one interval ago. `None` is never.
+    /// The interval of compaction; the history is compacted to the state one interval ago. `None` means
+    /// never.
     pub compaction_interval: Option<Duration>,
     /// The largest value that is taken.
     pub max_value_bytes: usize,
-    /// How many commits may wait for the writer before others wait to be queued.
+    /// The number of commits that may wait for the writer before callers wait for a place in the queue.
     pub queue: usize,
-    /// How many events wait for a slow watch before it has to read them from the file.
+    /// The number of events that may wait for a slow watch before it has to read them from the file.
     pub watch_queue: usize,
-    /// How long a watch is silent before it says that nothing happened.
+    /// How long a watch may be silent before it sends a progress event.
     pub progress_interval: Duration,
-    /// How much of the file is kept in memory.
+    /// The part of the file that is kept in memory, in bytes.
     pub cache_bytes: usize,
 }
 
 impl Options {
-    /// What a server needs: compaction every five minutes.
+    /// The settings of a server: compaction every five minutes.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>, clock: Clock) -> Options {
         Options {
@@ -66,14 +67,14 @@ impl Options {
     }
 }
 
-/// What opening gives.
+/// The result of opening.
 pub(crate) struct Opened {
     pub(crate) lock: Lock,
     pub(crate) database: Database,
     pub(crate) recovered: Recovered,
 }
 
-/// What was in the file.
+/// The content of the file.
 pub(crate) struct Recovered {
     pub(crate) index: Index,
     pub(crate) latest: Revision,
@@ -82,7 +83,7 @@ pub(crate) struct Recovered {
     pub(crate) swept: Revision,
 }
 
-/// Takes the lock, and opens what is there or makes what is not.
+/// Takes the lock, and opens the existing store or creates a new one.
 pub(crate) fn open(options: &Options, faults: &Faults) -> Result<Opened, Error> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -148,7 +149,7 @@ pub(crate) fn into_io(error: redb::Error) -> io::Error {
     }
 }
 
-/// Values of secrets are in this file: nobody else may read it.
+/// The file contains the values of secrets: only its owner may read it.
 pub(crate) fn open_file(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
     how.read(true).write(true).mode(0o600).open(path)
 }
@@ -164,8 +165,8 @@ fn open_database(options: &Options, faults: &Faults) -> Result<Database, Error> 
     open_existing(options, |file| Ok(Disk::new(file, faults.clone())))
 }
 
-/// Opens the file of a store whose disk cannot be written to any more. What is in it now is everything
-/// that was acknowledged, and perhaps more.
+/// Opens the file of a store whose disk cannot be written any more. It contains everything that was
+/// acknowledged, and perhaps more.
 pub(crate) fn open_for_reading(options: &Options) -> Result<Database, Error> {
     open_existing(options, Shadow::new)
 }
@@ -208,7 +209,7 @@ fn refusal(path: &Path, error: redb::Error) -> Error {
     }
 }
 
-/// Reads what is needed to go on: all live keys without values, and the history since the last sweep.
+/// Reads what is needed to continue: all live keys without values, and the history since the last sweep.
 fn recover(database: &Database, path: &Path) -> Result<Recovered, Error> {
     let transaction = database.begin_read().map_err(|error| refusal(path, error.into()))?;
     let damaged = |what| Error::Damaged { path: path.to_owned(), what };

@@ -11,11 +11,11 @@ use crate::error::store_error;
 use crate::shared::Shared;
 use crate::tables::{COMPACTED, HISTORY, Kind, META, Record};
 
-/// How many records of the history are looked at in one go, and how many bytes of values are taken.
+/// The number of history records that are read in one go, and the bytes of values that are returned.
 const CHUNK_RECORDS: usize = 2000;
 const CHUNK_BYTES: usize = 4 * 1024 * 1024;
 
-/// What to list.
+/// The parameters of a list.
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
     pub(crate) prefix: Key,
@@ -68,7 +68,7 @@ impl Shared {
         })
     }
 
-    /// What happened under a prefix after one revision and not after another, or the beginning of it.
+    /// The events under a prefix after one revision and up to another, or the first chunk of them.
     pub(crate) fn history(&self, prefix: &Key, after: Revision, through: Revision) -> Result<Chunk> {
         self.with_database(|database| {
             let history = History::open(database)?;
@@ -97,7 +97,7 @@ impl History {
         open().map_err(store_error)
     }
 
-    /// What a put left.
+    /// The entry that a put wrote.
     pub(crate) fn entry(&self, key: Key, revision: Revision) -> Result<Entry> {
         let found =
             ReadableTable::get(&self.table, revision.get()).map_err(|error| store_error(error.into()))?;
@@ -150,7 +150,7 @@ impl History {
     }
 }
 
-/// The event of a write that was just committed. The value is the one that the writer gave.
+/// The event of a write that was just committed. The value is the one in the write.
 pub(crate) fn event_of(change: &crate::index::Change) -> Event {
     let key = change.key.clone();
     match &change.put {

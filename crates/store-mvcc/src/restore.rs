@@ -14,7 +14,7 @@ use crate::open::{self, Options};
 use crate::tables::{COMPACTED, HISTORY, Kind, LIVE, META, Record, SWEPT};
 use crate::{Error, MvccStore};
 
-/// How many entries are written at once.
+/// The number of entries per transaction.
 const BATCH: usize = 2000;
 
 /// An entry of a store that is to be.
@@ -22,7 +22,7 @@ const BATCH: usize = 2000;
 pub struct Restored {
     /// The entry with the revisions that it had.
     pub entry: Entry,
-    /// When it ends, in milliseconds since 1970; `None` is never.
+    /// The expiry time in milliseconds since 1970; `None` means never.
     pub expires: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ impl MvccStore {
     }
 }
 
-/// Why a store was not made.
+/// Why a store could not be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError<E> {
     /// The file system, or a store that is there already.
@@ -114,7 +114,7 @@ fn impossible<E>(entry: &Entry) -> RestoreError<E> {
     RestoreError::Revision { key: entry.key.as_str().to_owned(), revision: entry.modified.get() }
 }
 
-/// Gives the first entry whose revision is taken.
+/// Returns the first entry whose revision exists already.
 fn insert(database: &Database, batch: &[Restored]) -> Result<Result<(), Entry>, redb::Error> {
     let transaction = database.begin_write()?;
     let mut buffer = Vec::new();

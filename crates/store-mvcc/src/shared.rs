@@ -1,4 +1,4 @@
-//! What the writer, readers and watches of a store share.
+//! State shared by the writer, the readers and the watches of a store.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,27 +19,27 @@ pub(crate) struct Shared {
     /// `None` when closed. Readers hold it while they read, so closing waits for them.
     pub(crate) database: RwLock<Option<Database>>,
     pub(crate) state: RwLock<State>,
-    /// Every event up to here is in the queues of those whom it concerns.
+    /// All events up to this revision are in the queues of the watches they concern.
     published: AtomicU64,
-    /// Why nothing is written any more.
+    /// Why the store does not accept writes any more.
     failure: Mutex<Option<Failure>>,
-    /// The writer finishes what it has and ends.
+    /// The writer finishes the queued requests and ends.
     pub(crate) closing: AtomicBool,
     /// The store's own loops; watches end with them, too.
     pub(crate) tasks: Tasks,
     pub(crate) lock: Mutex<Option<Lock>>,
 }
 
-/// What readers see: everything that was acknowledged, and nothing that was not yet committed.
+/// The state that readers see: everything that was acknowledged, and nothing that is not committed yet.
 pub(crate) struct State {
     pub(crate) index: Index,
     pub(crate) latest: Revision,
-    /// What is asked for before this is refused.
+    /// Reads before this revision are refused.
     pub(crate) oldest: Revision,
     pub(crate) watchers: Watchers,
 }
 
-/// An error that can be told to many.
+/// An error that can be returned to many callers.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     kind: io::ErrorKind,
@@ -62,7 +62,7 @@ impl Shared {
         }
     }
 
-    /// Does something with the database unless it is closed.
+    /// Calls `work` with the database unless the store is closed.
     pub(crate) fn with_database<T>(&self, work: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
         match &*self.database.read() {
             Some(database) => work(database),
@@ -108,7 +108,7 @@ impl Shared {
 }
 
 impl State {
-    /// Whether the state at a revision can be asked for.
+    /// Whether the state at a revision can be read.
     pub(crate) fn check_kept(&self, asked: Revision) -> Result<()> {
         let (latest, oldest) = (self.latest, self.oldest);
         if asked > latest {
@@ -125,8 +125,8 @@ impl State {
         Tip { latest: self.latest, changed: watched.unwrap_or_else(|| self.changed(prefix)) }
     }
 
-    /// When a prefix that nobody watches changed. A deletion before `oldest` may be forgotten, but
-    /// a watch from before it is refused anyway.
+    /// The last change of a prefix without watches. A deletion before `oldest` may have been compacted, but a
+    /// watch from before `oldest` is refused anyway.
     pub(crate) fn changed(&self, prefix: &Key) -> Revision {
         self.index.last_change(prefix).map_or(self.oldest, |changed| changed.max(self.oldest))
     }

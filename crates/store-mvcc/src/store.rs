@@ -31,7 +31,7 @@ pub struct MvccStore {
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
-/// Lists up to this length are read where they are asked for; longer ones on a thread of their own.
+/// Lists up to this length are read on the calling thread; longer ones on a blocking thread.
 const SHORT_LIST: usize = 16;
 
 impl MvccStore {
@@ -40,7 +40,7 @@ impl MvccStore {
         MvccStore::open_on(options, Faults::default()).await
     }
 
-    /// Opens a store on a disk that may be told to fail.
+    /// Opens a store on a disk with simulated faults.
     async fn open_on(options: Options, faults: Faults) -> std::result::Result<MvccStore, Error> {
         let dir = options.dir.clone();
         let opening = tokio::task::spawn_blocking(move || {
@@ -68,15 +68,15 @@ impl MvccStore {
         Ok(MvccStore { shared, requests, thread: Arc::new(Mutex::new(Some(thread))) })
     }
 
-    /// Finishes what was asked for, closes the file and gives the lock back. What is asked for later is
-    /// answered with [`StoreError::Closed`]; watches end with it.
+    /// Finishes queued requests, closes the file and releases the lock. Later requests fail with
+    /// [`StoreError::Closed`]; watches end with it.
     pub async fn close(&self) {
         let end = self.begin_to_close();
         let finished = tokio::task::spawn_blocking(end).await;
         debug_assert!(finished.is_ok(), "closing does not panic");
     }
 
-    /// What is left to do blocks.
+    /// Begins to close; the returned function does the rest and blocks.
     fn begin_to_close(&self) -> impl FnOnce() + Send + 'static {
         let (shared, thread) = (self.shared.clone(), self.thread.clone());
         shared.tasks.cancel();
@@ -172,7 +172,7 @@ impl Store for MvccStore {
 
     fn watch(&self, prefix: &Key, after: Revision) -> BoxStream<'static, Result<Event>> {
         let watch = Watch::new(self.shared.clone(), prefix.clone(), after);
-        // An error is the last thing that a watch says.
+        // An error is always the last item of a watch.
         stream::unfold(Some(watch), |watch| async {
             let mut watch = watch?;
             let event = watch.next().await;

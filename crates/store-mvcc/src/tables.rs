@@ -3,8 +3,8 @@
 //! ```text
 //! meta     name ─▶ bytes
 //!          "format"     u64   the format of everything else
-//!          "compacted"  u64   the oldest revision that can be asked for
-//!          "swept"      u64   up to here, what compaction forgets is gone from the file, too
+//!          "compacted"  u64   the oldest revision that can be read
+//!          "swept"      u64   up to here, compacted revisions are removed from the file, too
 //! live     key ─▶ (modified, created, version, expires)
 //! history  revision ─▶ record
 //!
@@ -36,9 +36,9 @@ pub(crate) const HISTORY: TableDefinition<'static, u64, &[u8]> = TableDefinition
 
 /// In [`META`]: the format of the file.
 pub(crate) const FORMAT: &str = "format";
-/// In [`META`]: the oldest revision that can be asked for.
+/// In [`META`]: the oldest revision that can be read.
 pub(crate) const COMPACTED: &str = "compacted";
-/// In [`META`]: up to here, what compaction forgets is gone from the file.
+/// In [`META`]: up to here, compacted revisions are removed from the file.
 pub(crate) const SWEPT: &str = "swept";
 
 /// The format that this version writes.
@@ -61,7 +61,7 @@ pub(crate) struct Record<'r> {
     pub(crate) value: &'r [u8],
 }
 
-/// What a record says about its key.
+/// The kind of write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Put,

@@ -1,9 +1,9 @@
-//! One watch: the history up to the present, then its queue.
+//! Watch: reads the history up to the present, then its queue.
 //!
-//! The order in which things are done makes it complete. The writer commits, then makes the new
-//! `latest` visible, then fills queues. The watch starts (or restarts) its queue first and looks at
-//! `latest` second: whatever is committed after that look goes into the queue, whatever was before is
-//! in the history. What comes both ways is recognized by its revision.
+//! The order of the steps makes it complete. The writer commits, then makes the new `latest` visible, then
+//! fills queues. The watch starts (or restarts) its queue first and reads `latest` second: everything
+//! committed after that read goes into the queue, everything before it is in the history. Events that are in
+//! both are recognized by their revision.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ pub(crate) struct Watch {
 
 #[derive(Clone, Copy)]
 enum Stage {
-    /// Nobody has looked whether it may start where it wants to.
+    /// The start revision has not been checked yet.
     New,
     /// Reads the history up to here.
     CatchingUp(Revision, Tell),
     Live,
 }
 
-/// Whether to say that the present is reached.
+/// Whether to send an event when the present is reached.
 #[derive(Clone, Copy, PartialEq)]
 enum Tell {
     Progress,
@@ -42,7 +42,7 @@ enum Tell {
 }
 
 impl Watch {
-    /// Registers at once: from now on nothing is missed, even if nobody reads.
+    /// Registers at once: from now on no event is missed, even if the watch is not polled.
     pub(crate) fn new(shared: Arc<Shared>, prefix: Key, after: Revision) -> Watch {
         let queue = Queue::new(shared.options.watch_queue);
         let mut guard = shared.state.write();
@@ -94,7 +94,7 @@ impl Watch {
         }
     }
 
-    /// Says why the watch may not start there.
+    /// Returns the error if the watch may not start at this revision.
     fn refuse(&mut self) -> Result<()> {
         self.shared.state.read().check_kept(self.seen)?;
         // What was in the future has come meanwhile: then it may start after all.
@@ -115,7 +115,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Takes what is in the queue; says whether there is something to do.
+    /// Takes the events in the queue; returns whether there is something to do.
     fn look_into_queue(&mut self) -> bool {
         let (events, rest) = self.queue.take();
         for event in events {

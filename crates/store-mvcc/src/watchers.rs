@@ -1,6 +1,6 @@
-//! Who watches what, and the queues to them.
+//! Watchers: the registered watches by prefix, and their queues.
 //!
-//! A prefix normally ends with a slash, so those that concern a key are found by its slashes:
+//! A prefix normally ends with a slash, so the prefixes of a key are found by its slashes:
 //!
 //! ```text
 //! /registry/pods/default/nginx
@@ -10,10 +10,10 @@
 //!          "/registry/"
 //! ```
 //!
-//! Prefixes of another form are looked through one by one; nobody has many of them.
+//! Prefixes of another form are tested one by one; there are never many of them.
 //!
-//! A queue is bounded. One that is full is marked as behind and gets nothing more, so a slow reader
-//! costs nobody anything; when he comes back he reads the history and starts a fresh queue.
+//! A queue is bounded. A full queue is marked as behind and gets no more events, so a slow reader costs
+//! nothing; when it continues, it reads the history and starts a new queue.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -25,22 +25,22 @@ use tokio::sync::Notify;
 /// All watches of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
-    /// By prefixes that end with a slash.
+    /// Watches whose prefix ends with a slash, by prefix.
     folders: HashMap<Key, Watched>,
-    /// By other prefixes.
+    /// Watches with other prefixes.
     others: HashMap<Key, Watched>,
 }
 
 /// A prefix that is watched.
 #[derive(Debug)]
 struct Watched {
-    /// When anything under it changed.
+    /// The last revision that changed anything under it.
     changed: Revision,
     queues: Vec<Arc<Queue>>,
 }
 
 impl Watchers {
-    /// When a prefix changed, if it is watched.
+    /// The last change of a prefix, if it is watched.
     pub(crate) fn changed(&self, prefix: &Key) -> Option<Revision> {
         Some(self.of(prefix).get(prefix)?.changed)
     }
@@ -61,7 +61,7 @@ impl Watchers {
         }
     }
 
-    /// Takes note that a key changed, and gives those who want to know.
+    /// Records that a key changed, and returns the queues of the watches it concerns.
     pub(crate) fn note(&mut self, key: &Key, revision: Revision) -> Vec<Arc<Queue>> {
         let mut interested = Vec::new();
         let mut note = |watched: &mut Watched| {
@@ -108,7 +108,7 @@ struct Waiting {
     events: VecDeque<Event>,
     /// The last event that found no place.
     lost: Option<Revision>,
-    /// What the reader has from the history anyway.
+    /// The reader gets the events up to here from the history.
     skipped: Option<Revision>,
 }
 
@@ -120,7 +120,7 @@ impl Waiting {
     }
 }
 
-/// Whether there is more than what was in the queue.
+/// Whether there are events that were not in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// The queue had everything.
@@ -147,7 +147,7 @@ impl Queue {
         self.news.notify_one();
     }
 
-    /// What has come since the last time.
+    /// The events since the last call.
     pub(crate) fn take(&self) -> (VecDeque<Event>, Rest) {
         let mut waiting = self.waiting.lock();
         let rest = if waiting.lost.is_some() { Rest::InHistory } else { Rest::Nothing };
@@ -159,8 +159,8 @@ impl Queue {
         *self.waiting.lock() = Waiting::default();
     }
 
-    /// The reader takes everything up to here from the history. The writer may be about to push some of
-    /// that: it must not take places, or a reader who has seen everything would count as behind.
+    /// The reader takes everything up to here from the history. The writer may be about to push some of these
+    /// events: they must not take places, or a reader that has seen everything would count as behind.
     pub(crate) fn skip(&self, through: Revision) {
         let mut waiting = self.waiting.lock();
         waiting.skipped = Some(through);
@@ -168,7 +168,7 @@ impl Queue {
         waiting.lost = waiting.lost.filter(|lost| *lost > through);
     }
 
-    /// Waits until there may be something new. Nothing that comes before the call is missed.
+    /// Waits until there may be something new. Events before the call are not missed.
     pub(crate) async fn news(&self) {
         self.news.notified().await;
     }
@@ -192,7 +192,7 @@ mod tests {
         "/registry/pods/a/x",
     ];
 
-    /// The prefixes that hear of a key.
+    /// Checks which prefixes are notified of a key.
     #[track_caller]
     fn check(key: &str, expected: &[&str]) {
         let mut watchers = Watchers::default();

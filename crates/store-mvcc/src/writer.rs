@@ -5,12 +5,12 @@
 //! plan    each write is checked against the index and the writes before it in the round
 //! persist one transaction, one fsync, for all of them
 //! apply   index, latest and what watchers know of prefixes change together
-//! answer  now everybody may know
+//! answer  callers get their results
 //! publish events into the queues of watchers
 //! ```
 //!
-//! If the transaction fails nothing of the round has happened as far as anybody was told, and the store
-//! writes no more: after a failed fsync nobody knows what is on the disk.
+//! If the transaction fails, no write of the round has been acknowledged, and the store accepts no more
+//! writes: after a failed fsync the content of the disk is unknown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,12 +43,12 @@ pub(crate) struct Commit {
     pub(crate) key: Key,
     pub(crate) expect: Expect,
     pub(crate) write: Write,
-    /// In milliseconds since 1970.
+    /// The expiry time in milliseconds since 1970.
     pub(crate) expires: Option<u64>,
     pub(crate) answer: oneshot::Sender<Verdict>,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Debug)]
 pub(crate) enum Verdict {
     Done(Revision),
@@ -57,13 +57,13 @@ pub(crate) enum Verdict {
     Failed(Failure),
 }
 
-/// How much goes into one transaction.
+/// The size limits of one transaction.
 const ROUND_COMMITS: usize = 1024;
 const ROUND_BYTES: usize = 8 * 1024 * 1024;
 const ROUND_EXPIRIES: usize = 1024;
 
-/// When this many were served together, their next writes are on the way: a short wait makes one large round of what
-/// would be several small ones, and a round costs its fsyncs however small it is.
+/// When this many commits were served together, their callers' next writes are on the way: a short wait makes
+/// one large round instead of several small ones, and the cost of a round is its fsyncs, however small it is.
 const CROWD: usize = 8;
 const GATHERING: Duration = Duration::from_micros(300);
 
@@ -73,11 +73,11 @@ pub(crate) struct Writer {
     pub(crate) sweep: Sweep,
     /// Reused for the bytes of records.
     pub(crate) buffer: Vec<u8>,
-    /// How many commits the last round had.
+    /// The number of commits in the last round.
     pub(crate) served_last: usize,
 }
 
-/// What is done together.
+/// The requests that are handled together.
 #[derive(Default)]
 struct Round {
     commits: Vec<Commit>,
@@ -94,7 +94,7 @@ impl Writer {
         }
     }
 
-    /// Waits for requests, but not if there is something to sweep. `None` is the end.
+    /// Waits for requests, but not if there is something to sweep. `None` means that the writer ends.
     fn collect(&mut self) -> Option<Round> {
         let mut round = Round::default();
         if self.shared.closing.load(Ordering::Acquire) {
@@ -140,7 +140,7 @@ impl Writer {
         }
         if let Some(failure) = self.shared.failure() {
             for commit in round.commits {
-                // Who has gone does not want to know.
+                // The caller may have gone away.
                 let _ = commit.answer.send(Verdict::Failed(failure.clone()));
             }
             return;
@@ -257,11 +257,11 @@ fn record_of(change: &Change) -> Record<'_> {
     }
 }
 
-/// What a round is going to do. Nobody sees it before it is done.
+/// The changes of a round. They are invisible before they are committed.
 struct Plan<'s> {
     shared: &'s Shared,
     changes: Vec<Change>,
-    /// What is there after the changes so far, where it differs from the index.
+    /// The entries after the changes so far, where they differ from the index.
     after: HashMap<Key, Option<Live>>,
     latest: Revision,
 }
@@ -319,7 +319,7 @@ impl<'s> Plan<'s> {
     }
 }
 
-/// Asks the writer for something; `None` if it ends, or cannot, before it answers.
+/// Sends a request to the writer; `None` if the writer ends or fails before it answers.
 pub(crate) async fn ask<T>(
     requests: &mpsc::Sender<Request>,
     request: impl FnOnce(oneshot::Sender<T>) -> Request,

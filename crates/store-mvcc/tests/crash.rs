@@ -1,10 +1,10 @@
-//! Kills a process that writes, again and again, and looks what is left.
+//! Crash test: kills a writing process again and again, and checks the store.
 //!
-//! This test binary starts itself as the child. The child says on its standard output what it is going
-//! to do (`try`), and what the store has acknowledged (`ack`); it is killed at a random moment. Then the
-//! store must have all that was acknowledged, and nothing that was not tried.
+//! This test binary starts itself as the child. The child prints what it is going to do (`try`), and what the
+//! store has acknowledged (`ack`); it is killed at a random moment. Then the store must have all that was
+//! acknowledged, and nothing that was not tried.
 //!
-//! `KEELSON_CRASH_ROUNDS` says how often.
+//! `KEELSON_CRASH_ROUNDS` is the number of rounds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write as _};
@@ -60,7 +60,7 @@ async fn child_that_writes_until_it_is_killed() {
             store.compact(before).await.expect("compaction works");
         }
     });
-    // None of them ends by itself: if one does the child ends, and the parent sees that it was not he.
+    // These tasks never end: if one does, the child exits, and the parent sees that it did not kill it.
     let (ended, ..) = futures_util::future::select_all(writers.into_iter().chain([compactor])).await;
     ended.expect("no task panics");
 }
@@ -100,7 +100,7 @@ async fn write_something(store: &MvccStore) {
 
 // ---- the parent ----
 
-/// What the child has said.
+/// The output of the child.
 #[derive(Default)]
 struct Said {
     tried: HashMap<String, Vec<Mark>>,
@@ -118,7 +118,7 @@ impl Said {
                 let revision = revision.parse().ok().and_then(Revision::new).expect("a revision");
                 self.acknowledged.push((key.to_owned(), mark(value), revision));
             }
-            // The test harness says something, too.
+            // Other output of the test harness.
             _ => (),
         }
     }
@@ -139,7 +139,7 @@ fn run_and_kill(dir: &Path) -> Said {
         for line in out.split(b'\n') {
             let line = String::from_utf8(line.expect("the pipe works")).expect("text");
             if line.ends_with("ready") {
-                // Nobody waits when the child is killed early.
+                // The receiver is gone if the child is killed early.
                 let _ = ready.send(());
             }
             said.hear(&line);
@@ -157,7 +157,7 @@ fn run_and_kill(dir: &Path) -> Said {
     listener.join().expect("the listener does not panic")
 }
 
-/// What is known to be in the store.
+/// The known content of the store.
 type State = BTreeMap<String, (Mark, Revision)>;
 
 struct Examined {

@@ -1,4 +1,4 @@
-//! What a store knows after a restart, and what it refuses to open.
+//! Restart tests: the state after a restart, and files that are refused.
 
 use std::fs;
 use std::path::Path;
@@ -250,7 +250,7 @@ async fn a_store_is_opened_once() {
     open(dir.path()).await;
 }
 
-/// A store in which something was written, closed.
+/// A closed store with some entries.
 async fn written() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a folder");
     let store = open(dir.path()).await;

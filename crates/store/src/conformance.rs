@@ -68,7 +68,7 @@ macro_rules! conformance_tests {
     };
 }
 
-/// A fresh store, and the hand of the clock that it looks at.
+/// A new store, and the clock that it uses.
 pub struct Subject {
     /// The store.
     pub store: Arc<dyn Store>,
@@ -78,19 +78,19 @@ pub struct Subject {
     _kept: Option<Box<dyn Any + Send + Sync>>,
 }
 
-/// How long something that must happen may take on a busy machine.
+/// The time limit for expected events on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a watch gives.
+/// The stream of a watch.
 pub type Events = BoxStream<'static, Result<Event>>;
 
 impl Subject {
-    /// A store whose time is moved by `hand`.
+    /// A store whose clock is moved by `hand`.
     pub fn new(store: impl Store, hand: ManualClock) -> Subject {
         Subject { store: Arc::new(store), hand, _kept: None }
     }
 
-    /// Keeps something, such as a folder, until the store is dropped.
+    /// Keeps a value, such as a folder, until the store is dropped.
     #[must_use]
     pub fn keeping(self, thing: impl Any + Send + Sync) -> Subject {
         Subject { _kept: Some(Box::new(thing)), ..self }
@@ -152,7 +152,7 @@ pub(crate) fn text_of(entries: &[Entry]) -> String {
     words.join(" ")
 }
 
-/// What an event says: `+a=1` for a new key, `~a=2` for a change, `-a` for a deletion, `.` for progress.
+/// An event as text: `+a=1` for a new key, `~a=2` for a change, `-a` for a deletion, `.` for progress.
 pub(crate) fn text_of_event(event: &Event) -> String {
     match event {
         Event::Put { entry } => {
@@ -164,7 +164,7 @@ pub(crate) fn text_of_event(event: &Event) -> String {
     }
 }
 
-/// The next thing that a watch says.
+/// The next item of a watch.
 pub(crate) async fn next(events: &mut Events) -> Option<Result<Event>> {
     tokio::time::timeout(PATIENCE, events.next()).await.expect("a watch says something in time")
 }

@@ -2,10 +2,10 @@
 
 use crate::{Entry, Key, Revision};
 
-/// What a store answers.
+/// The result type of stores.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// Says what went wrong with the data, never what to answer a client.
+/// Errors of a store. How a client is answered is decided elsewhere.
 ///
 /// Deliberately exhaustive: code that answers clients must handle every case.
 #[derive(Debug, thiserror::Error)]
@@ -13,18 +13,18 @@ pub enum StoreError {
     /// The write expected the key to be absent.
     #[error("key {0} already exists")]
     Exists(Key),
-    /// The write expected another revision; `current` is what is there now (`None`: nothing).
+    /// The write expected another revision; `current` is the current entry (`None` if there is none).
     #[error("key {key} was changed by someone else")]
     Changed {
         /// The key of the write.
         key: Key,
-        /// What is there now.
+        /// The current entry.
         current: Option<Box<Entry>>,
     },
-    /// The history before `oldest` is gone.
+    /// The history before `oldest` has been compacted.
     #[error("revision {asked} is compacted, the oldest is {oldest}")]
     Compacted {
-        /// What was asked for.
+        /// The requested revision.
         asked: Revision,
         /// The oldest revision that can be asked for.
         oldest: Revision,
@@ -32,7 +32,7 @@ pub enum StoreError {
     /// The store has not got there yet.
     #[error("revision {asked} is in the future, the latest is {latest}")]
     Future {
-        /// What was asked for.
+        /// The requested revision.
         asked: Revision,
         /// The latest revision that can be asked for.
         latest: Revision,
@@ -45,23 +45,23 @@ pub enum StoreError {
         /// The largest size that the store takes.
         limit: usize,
     },
-    /// Another store, behind this one, does not take the write; this is what it says.
+    /// Another store behind this one rejects the write; this is its message.
     #[error("{0}")]
     Refused(String),
-    /// What was stored at this revision cannot be read any more.
+    /// The record of this revision cannot be read any more.
     #[error("the record of revision {revision} is damaged")]
     Corrupt {
         /// The revision whose record is damaged.
         revision: Revision,
     },
-    /// What is stored under the key cannot be turned into a value: it may be encrypted with a key that is not there.
+    /// The value of the key cannot be read: it may be encrypted with a key that is missing.
     #[error("the value of {key} cannot be read: {problem}")]
     Unreadable {
         /// The key.
         key: Key,
-        /// When it was written.
+        /// The revision at which it was written.
         revision: Revision,
-        /// Why not.
+        /// The reason.
         problem: String,
     },
     /// The value cannot be turned into what is stored.
@@ -69,7 +69,7 @@ pub enum StoreError {
     Unwritable {
         /// The key.
         key: Key,
-        /// Why not.
+        /// The reason.
         problem: String,
     },
     /// The store cannot do it now; it may later. A write may or may not have happened.

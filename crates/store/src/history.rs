@@ -20,7 +20,7 @@ pub struct History {
 }
 
 impl History {
-    /// Reads the events under `prefix` after a revision, and goes on with live ones.
+    /// Reads the events under `prefix` after a revision, and continues with live ones.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, prefix: &Key, after: Revision) -> History {
         let events = store.watch(prefix, after);

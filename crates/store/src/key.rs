@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The name of an entry. Ordered by bytes, cheap to clone.
 ///
-/// A prefix is a key, too: it stands for all keys that begin with its text.
+/// A prefix is a key, too: it means all keys that begin with its text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);
 
@@ -32,7 +32,7 @@ impl Key {
         &self.0
     }
 
-    /// Whether this key is one of those that `prefix` stands for.
+    /// Whether this key begins with `prefix`.
     #[must_use]
     pub fn is_under(&self, prefix: &Key) -> bool {
         self.0.starts_with(&*prefix.0)
@@ -75,20 +75,20 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Where everything is: the root under which all resources have their place, and in which form values are written.
+/// The layout of a store: the root key of all resources, and the form of values.
 #[derive(Clone, Debug)]
 pub struct Layout {
     root: String,
     form: Form,
 }
 
-/// In which form the objects of built-in kinds are written. Stores do not look into values, and readers read all forms.
+/// The stored form of objects of built-in kinds. Stores do not read values, and readers accept all forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// As clients get them: a start is a scan.
+    /// JSON as clients get it: loading an object at start-up is a scan.
     #[default]
     Json,
-    /// As upstream's server writes them, in an envelope that says of which kind they are.
+    /// Protobuf as upstream's server writes it, in an envelope with the kind.
     Protobuf,
 }
 
@@ -99,13 +99,13 @@ impl Layout {
         Layout { root: format!("/{}", root.trim_matches('/')), form: Form::default() }
     }
 
-    /// The same places, another form.
+    /// The same layout with another form.
     #[must_use]
     pub fn with_form(self, form: Form) -> Layout {
         Layout { form, ..self }
     }
 
-    /// In which form values are written.
+    /// The form of values.
     #[must_use]
     pub fn form(&self) -> Form {
         self.form

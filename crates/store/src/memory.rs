@@ -1,13 +1,13 @@
 //! MemoryStore: the reference model.
 //!
-//! Simple enough to be obviously right: a log of all changes that is never shortened, and states that
-//! are made by replaying it. What it does is what a store is; [`crate::conformance`] compares the others
-//! with it. It is also the store of tests.
+//! Simple enough to be obviously right: a log of all changes that is never shortened, and states that are
+//! computed by replaying it. Its behaviour defines a store; [`crate::conformance`] compares other stores with
+//! it. It is also the store of tests.
 //!
 //! ```text
 //! log   2: a = 1   3: b = 1   4: a = 2   5: b deleted      ◀ latest
 //!       └──── the state at 4: a = 2, b = 1 ┘
-//!                  ▲ oldest: what is asked for before it is refused, as if it were gone
+//!                  ▲ oldest: reads before it are refused, as if the history were gone
 //! ```
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ struct Shared {
     latest: watch::Sender<Revision>,
 }
 
-/// How long a watch is silent before it says that nothing happened.
+/// How long a watch may be silent before it sends a progress event.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 impl MemoryStore {
@@ -112,7 +112,7 @@ impl Store for MemoryStore {
             position: after,
             stage: Stage::New,
         };
-        // An error is the last thing that a watch says.
+        // An error is always the last item of a watch.
         stream::unfold(Some(watcher), |watcher| async {
             let mut watcher = watcher?;
             let event = watcher.next().await;
@@ -128,7 +128,7 @@ impl Store for MemoryStore {
 }
 
 impl Shared {
-    /// Does something with the model as of now: what has expired is gone.
+    /// Calls `work` with the model as of now: expired entries are deleted first.
     fn with<T>(&self, work: impl FnOnce(&mut Model) -> T) -> T {
         let mut model = self.model.lock();
         model.expire(self.clock.monotonic());
@@ -154,7 +154,7 @@ enum Stage {
     /// It has not looked whether it may start there.
     New,
     CatchingUp,
-    /// It has told that it has caught up.
+    /// It has reported that it has caught up.
     Live,
 }
 
@@ -190,17 +190,17 @@ impl Watcher {
     }
 }
 
-/// What a store is.
+/// The model of a store.
 #[derive(Debug)]
 struct Model {
-    /// Where the history begins for those who ask.
+    /// The oldest revision that can be read.
     oldest: Revision,
     /// All changes, in order.
     log: Vec<Event>,
     /// The state at `latest`.
     live: BTreeMap<Key, Entry>,
     latest: Revision,
-    /// When entries that do not stay for ever are to be deleted.
+    /// The expiry times of entries with a TTL.
     expiries: BTreeMap<Key, Duration>,
 }
 

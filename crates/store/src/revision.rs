@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 /// A point in the history of the store. Never zero, never goes back.
 ///
-/// "0 means latest" exists only in query strings; it cannot be said here.
+/// "0 means latest" exists only in query strings; this type cannot express it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(NonZeroU64);
 

@@ -7,16 +7,16 @@ use futures_util::stream::BoxStream;
 
 use crate::{At, Entry, Event, Expect, Key, Page, Result, Revision, Store, Tip, Write};
 
-/// A store, and other stores for what lies under some prefixes of it.
+/// A store that routes some prefixes to other stores.
 ///
-/// Each store counts revisions of its own: revisions of keys under different prefixes must not be compared.
+/// Each store has its own revisions: revisions of keys under different prefixes must not be compared.
 pub struct RoutedStore {
     main: Arc<dyn Store>,
     others: Vec<(Key, Arc<dyn Store>)>,
 }
 
 impl RoutedStore {
-    /// What is under one of the prefixes of `others` lies there, everything else in `main`.
+    /// Keys under one of the prefixes of `others` are stored there, all other keys in `main`.
     #[must_use]
     pub fn new(main: Arc<dyn Store>, others: Vec<(Key, Arc<dyn Store>)>) -> RoutedStore {
         RoutedStore { main, others }

@@ -12,10 +12,11 @@ use crate::{Key, Result, Revision};
 /// DefaultMaxRequestBytes (v3.6.8).
 pub const ETCD_REQUEST_LIMIT: usize = 1536 * 1024;
 
-/// The largest value that stores of our own take unless told otherwise.
+/// The default of the largest value in our own stores.
 ///
-/// Objects lie there as JSON, which is several times as long as the protobuf that etcd gets where texts are full of
-/// control characters (six times) or fields are many and small. What upstream can store in etcd fits.
+/// Objects are stored there as JSON, which is several times as long as the protobuf for etcd if texts are
+/// full of control characters (six times) or fields are many and small. Everything that upstream can store in
+/// etcd fits.
 pub const VALUE_LIMIT: usize = 16 * 1024 * 1024;
 
 /// One entry, one expectation, one revision: there are no larger transactions.
@@ -26,7 +27,7 @@ pub const VALUE_LIMIT: usize = 16 * 1024 * 1024;
 ///
 /// An implementation is a store when [`crate::conformance`] passes.
 pub trait Store: Send + Sync + 'static {
-    /// Where the store and the part of it under `prefix` stand.
+    /// The latest revision of the store, and of the part of it under `prefix`.
     fn tip<'s>(&'s self, prefix: &'s Key) -> BoxFuture<'s, Result<Tip>>;
 
     /// The entry of a key, if there is one.
@@ -43,29 +44,29 @@ pub trait Store: Send + Sync + 'static {
         at: At,
     ) -> BoxFuture<'s, Result<Page>>;
 
-    /// Writes if `expect` holds, and gives the revision of the write (of the deletion for a delete).
+    /// Writes if `expect` holds, and returns the revision of the write (of the deletion for a delete).
     ///
-    /// A commit is not undone when its future is dropped. To delete needs something that is there:
-    /// deleting what is [`Expect::Absent`] fails with `Changed` without a current entry.
+    /// A commit is not undone when its future is dropped. A delete needs an existing entry: deleting with
+    /// [`Expect::Absent`] fails with `Changed` without a current entry.
     fn commit<'s>(&'s self, key: &'s Key, expect: Expect, write: Write) -> BoxFuture<'s, Result<Revision>>;
 
-    /// Everything that happens under `prefix` after a revision, in order, none missing, none twice.
+    /// Every event under `prefix` after a revision, in order, without gaps or duplicates.
     ///
-    /// Ends after an error; a new watch after the last revision received goes on where this one ended.
-    /// When it has caught up with the present it says so with one [`Event::Progress`].
+    /// Ends after an error; a new watch after the last revision received continues where this one ended. When
+    /// it has caught up with the present it sends one [`Event::Progress`].
     fn watch(&self, prefix: &Key, after: Revision) -> BoxStream<'static, Result<Event>>;
 
     /// Forgets the history before a revision. The state at `before` stays readable, and a watch may
     /// still start after `before`. Does nothing if that much is forgotten already.
     fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>>;
 
-    /// The revision before which the history under `prefix` is known to be forgotten. A look into memory: a store
-    /// that would have to ask somebody may say less than it could.
+    /// The revision before which the history under `prefix` is known to be compacted. This reads memory only:
+    /// a store that would have to send a request may return less than it could.
     fn forgotten_before(&self, _prefix: &Key) -> Option<Revision> {
         None
     }
 
-    /// Whether [`Store::tip`] is a look into memory: then nobody needs to put up with an old state.
+    /// Whether [`Store::tip`] reads memory only: then readers need not accept an old state.
     fn is_near(&self) -> bool {
         false
     }
@@ -79,19 +80,19 @@ pub trait Store: Send + Sync + 'static {
 /// A value and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
+    /// The key.
     pub key: Key,
     /// Its content; the store does not look into it.
     pub value: Bytes,
-    /// When the key came into being, for the last time.
+    /// The revision at which the key was created, for the last time.
     pub created: Revision,
-    /// When the value was written.
+    /// The revision at which the value was written.
     pub modified: Revision,
-    /// How many times the key was written since it came into being: 1 for a new one.
+    /// The number of writes of the key since its creation: 1 for a new one.
     pub version: u64,
 }
 
-/// What must hold for a write to happen.
+/// The precondition of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// The key does not exist.
@@ -100,14 +101,14 @@ pub enum Expect {
     Unchanged(Revision),
 }
 
-/// What to write.
+/// The write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
     /// A new value. `lives` is how long the entry stays; `None` is for ever.
     Put {
         /// The value.
         value: Bytes,
-        /// How long it stays; the store deletes it then, as anybody would.
+        /// The TTL; then the store deletes the entry with an ordinary delete.
         lives: Option<Duration>,
     },
     /// The end of the entry.
@@ -128,7 +129,7 @@ impl Write {
     }
 }
 
-/// Of which state of the store a list is.
+/// The state of the store that a list reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// The present.
@@ -146,21 +147,21 @@ pub struct Page {
     pub revision: Revision,
     /// Whether there are entries behind the last one.
     pub more: bool,
-    /// How many there are behind the last one, if the store knows.
+    /// The number of entries behind the last one, if the store knows.
     pub remaining: Option<u64>,
 }
 
-/// Where a store stands.
+/// The latest revisions of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tip {
     /// The latest revision.
     pub latest: Revision,
-    /// The latest revision at which anything under the prefix changed. Who has seen the prefix up to
-    /// here has seen all of it. A store that does not track it says `latest`.
+    /// The latest revision at which anything under the prefix changed. A reader that has seen the prefix up
+    /// to here has seen all of it. A store that does not track it returns `latest`.
     pub changed: Revision,
 }
 
-/// A change of one key, or progress. [`History`](crate::History) tells what was there before.
+/// A change of one key, or progress. [`History`](crate::History) adds the previous entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The key was written.
@@ -172,7 +173,7 @@ pub enum Event {
     Delete {
         /// The key.
         key: Key,
-        /// When it was deleted.
+        /// The revision of the deletion.
         revision: Revision,
     },
     /// Everything up to here has been delivered.

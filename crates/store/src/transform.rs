@@ -19,13 +19,13 @@ use tokio::sync::watch;
 
 use crate::{At, Entry, Event, Expect, Key, Page, Result, Revision, Store, StoreError, Tip, Write};
 
-/// How long a list waits for somebody who has to help reading, before it fails.
+/// How long a list waits for a service that is needed to read values, before it fails.
 ///
 /// Upstream: apiserver/pkg/server/config.go, StorageInitializationTimeout (v1.36.4).
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What a transform gives in the end.
+/// The future of a transform.
 pub type Transforming<'t, T> = BoxFuture<'t, std::result::Result<T, TransformError>>;
 
 /// Makes the stored form of values and reads it again.
@@ -33,10 +33,10 @@ pub trait Transform: Send + Sync + 'static {
     /// The value that is stored as `stored` under `key`.
     fn open<'t>(&'t self, key: &'t Key, stored: &'t Bytes) -> Transforming<'t, Opened>;
 
-    /// What to store under `key` for `value`.
+    /// The stored form of `value` under `key`.
     fn seal<'t>(&'t self, key: &'t Key, value: &'t Bytes) -> Transforming<'t, Bytes>;
 
-    /// Changes whenever values may be readable that were not; never, if the sender is gone.
+    /// Changes whenever values may have become readable; never, if the sender is dropped.
     fn replacements(&self) -> watch::Receiver<u64> {
         watch::channel(0).1
     }
@@ -58,28 +58,28 @@ pub trait Transforms: Send + Sync + 'static {
 pub struct Opened {
     /// The value.
     pub value: Bytes,
-    /// Whether it would be stored in another form now.
+    /// Whether the value would now be stored in another form.
     pub stale: bool,
 }
 
-/// Why a value could not be made or read.
+/// Why a value could not be transformed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct TransformError {
     /// What is wrong, in upstream's words.
     pub problem: String,
-    /// Whether it may go well in a moment.
+    /// Whether a retry may succeed.
     pub passing: bool,
 }
 
 /// A store whose values are stored in another form.
 ///
-/// What cannot be read is an error of [`Store::get`]; lists and watches show it with an empty value.
+/// An unreadable value is an error of [`Store::get`]; lists and watches return it as an empty value.
 pub struct Transformed {
     store: Arc<dyn Store>,
     transform: Arc<dyn Transform>,
     clock: Clock,
-    /// Whether something was passed over because it could not be read.
+    /// Whether an unreadable value was skipped.
     blind: Arc<AtomicBool>,
 }
 
@@ -90,7 +90,7 @@ impl Transformed {
         Transformed { store, transform, clock, blind: Arc::default() }
     }
 
-    /// Whether the entry of a key would be stored in another form now.
+    /// Whether the entry of a key would now be stored in another form.
     pub async fn is_stale(&self, key: &Key) -> Result<bool> {
         let Some(entry) = self.store.get(key).await? else { return Ok(false) };
         match self.transform.open(key, &entry.value).await {

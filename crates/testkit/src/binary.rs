@@ -1,4 +1,4 @@
-//! Where the server's binary is; it is built if it is not there.
+//! The server binary: its path; it is built if it does not exist.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

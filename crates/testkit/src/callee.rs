@@ -1,4 +1,4 @@
-//! Somebody whom the server asks: an HTTPS server of the test's own, with an authority of its own.
+//! Callee: an HTTPS server of the test that the server calls, with its own CA.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::pki::Authority;
 
-/// An HTTPS server on loopback; it goes away when this is dropped.
+/// An HTTPS server on loopback; it stops when this is dropped.
 pub struct Callee {
     authority: Authority,
     address: SocketAddr,
@@ -34,7 +34,7 @@ pub struct Callee {
     tasks: Tasks,
 }
 
-/// What a callee was asked.
+/// A request to a callee.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// `POST`.
@@ -58,7 +58,7 @@ impl Callee {
         Callee::open_at(0, answer).await
     }
 
-    /// The same on a port that was chosen before.
+    /// The same on a given port.
     pub async fn open_at(
         port: u16,
         answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static,
@@ -76,7 +76,7 @@ impl Callee {
         Callee::listen(authority, port, Manner::default(), answer).await
     }
 
-    /// The same under these names.
+    /// The same with a certificate for these names.
     pub async fn named(
         names: &[&str],
         answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static,
@@ -85,7 +85,7 @@ impl Callee {
         Callee::listen(Authority::new("callee")?, 0, manner, answer).await
     }
 
-    /// The same, and it takes its time.
+    /// The same with a delay before each answer.
     pub async fn slow(
         delay: Duration,
         answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static,
@@ -122,12 +122,12 @@ impl Callee {
         format!("https://{}{path}", self.address)
     }
 
-    /// Where it listens.
+    /// The port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// Who vouches for it, in PEM.
+    /// Its CA certificate, in PEM.
     pub fn ca(&self) -> &str {
         self.authority.certificate()
     }
@@ -145,7 +145,7 @@ impl Callee {
         .to_string()
     }
 
-    /// What it was asked, in order.
+    /// The requests so far, in order.
     pub fn asked(&self) -> Vec<Asked> {
         lock(&self.asked).clone()
     }
@@ -189,7 +189,7 @@ async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, log: Log, (answer, delay):
     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// What it is called, and how long it thinks.
+/// Its names and its delay.
 struct Manner<'m> {
     names: &'m [&'m str],
     delay: Duration,

@@ -33,7 +33,7 @@ struct Idle {
     http2: Mutex<Option<http2::SendRequest<RequestBody>>>,
 }
 
-/// What a server answered.
+/// A response.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status code.
@@ -53,7 +53,7 @@ pub struct Call {
     body: Bytes,
 }
 
-/// An answer whose body is still coming, one JSON document per line.
+/// A response whose body is still being received, one JSON document per line.
 pub struct Stream {
     /// The status code.
     pub status: StatusCode,
@@ -61,12 +61,12 @@ pub struct Stream {
     pub headers: HeaderMap,
     body: Incoming,
     rest: BytesMut,
-    /// An HTTP/1.1 connection ends when nobody can send on it any more.
+    /// Kept because an HTTP/1.1 connection ends when its last sender is dropped.
     _connection: Option<http1::SendRequest<RequestBody>>,
 }
 
 impl Client {
-    /// For `https://127.0.0.1:6443`.
+    /// A client for `https://127.0.0.1:6443`.
     pub fn new(url: &str, credentials: &Credentials, protocol: Protocol) -> Result<Client> {
         Ok(Client {
             connector: Connector::new(url, credentials, protocol)?,
@@ -123,7 +123,7 @@ impl Client {
     }
 }
 
-/// How often a request is sent again of which nothing was sent.
+/// How often a request is repeated that was not sent at all.
 const RESENDS: usize = 3;
 
 impl Call {
@@ -346,7 +346,7 @@ impl Stream {
         }
     }
 
-    /// All that is left, for an answer that is no stream of lines.
+    /// The rest of the body, for a response that is not a stream of lines.
     pub async fn text(&mut self) -> Result<String> {
         while let Some(frame) = timeout(PATIENCE, self.body.frame()).await.context("no end")? {
             if let Ok(data) = frame?.into_data() {

@@ -25,7 +25,7 @@ use tokio_rustls::client::TlsStream;
 /// The body of a request.
 pub type RequestBody = Full<Bytes>;
 
-/// Which HTTP is spoken.
+/// The HTTP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1
@@ -43,10 +43,10 @@ pub struct Identity {
     pub key: String,
 }
 
-/// Whom a client trusts, and who it is.
+/// The CA that a client trusts, and its credentials.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
-    /// The authority of the server in PEM; without one every server is believed.
+    /// The CA of the server in PEM; without one every server is trusted.
     pub ca: Option<String>,
     /// A client certificate.
     pub identity: Option<Identity>,
@@ -55,19 +55,19 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// The same trust without a name.
+    /// The same CA without credentials.
     #[must_use]
     pub fn anonymous(&self) -> Credentials {
         Credentials { ca: self.ca.clone(), identity: None, token: None }
     }
 
-    /// The same trust with another certificate.
+    /// The same CA with another certificate.
     #[must_use]
     pub fn with_identity(&self, identity: Identity) -> Credentials {
         Credentials { identity: Some(identity), ..self.anonymous() }
     }
 
-    /// The same trust with a token.
+    /// The same CA with a token.
     #[must_use]
     pub fn with_token(&self, token: &str) -> Credentials {
         Credentials { token: Some(token.to_owned()), ..self.anonymous() }
@@ -85,7 +85,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// For `https://127.0.0.1:6443`.
+    /// A connector for `https://127.0.0.1:6443`.
     pub fn new(url: &str, credentials: &Credentials, protocol: Protocol) -> Result<Connector> {
         Connector::speaking(url, credentials, protocol, rustls::DEFAULT_VERSIONS)
     }
@@ -116,7 +116,7 @@ impl Connector {
         })
     }
 
-    /// The same server, asked for by another name.
+    /// The same server, under another host name.
     pub fn to_host(mut self, name: &str) -> Result<Connector> {
         self.host = ServerName::try_from(name.to_owned())?;
         Ok(self)
@@ -127,12 +127,12 @@ impl Connector {
         &self.authority
     }
 
-    /// Which HTTP it speaks.
+    /// The HTTP version.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// A connection on which nothing was said yet.
+    /// A new connection on which nothing was sent yet.
     pub async fn tls(&self) -> Result<TlsStream<TcpStream>> {
         let tcp = TcpStream::connect(self.address)
             .await
@@ -145,7 +145,7 @@ impl Connector {
     /// An HTTP/1.1 connection.
     pub async fn http1(&self) -> Result<http1::SendRequest<RequestBody>> {
         let stream = TokioIo::new(self.tls().await?);
-        // An answer may have many warnings, each a header of its own.
+        // A response may have many warnings, each in a separate header.
         let (sender, connection) = http1::Builder::new().max_headers(1000).handshake(stream).await?;
         task::spawn("http1 connection", connection);
         Ok(sender)
@@ -176,7 +176,7 @@ fn client_config(
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder =
         ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions)?;
-    // A server on this machine whose authority is not known is believed.
+    // Without a CA every server is trusted, as for a server on this machine.
     let trust = credentials.ca.as_ref().map_or(Trust::Anybody, |ca| Trust::Bundle(ca.clone().into_bytes()));
     let builder = builder.dangerous().with_custom_certificate_verifier(trust.verifier(&provider)?);
     let mut config = match &credentials.identity {

@@ -1,4 +1,4 @@
-//! A real etcd on loopback, with a folder of its own, that can be killed, paused and started again.
+//! Etcd: a real etcd on loopback with its own folder, which can be killed, paused and restarted.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -34,10 +34,10 @@ struct Ports {
     peers: u16,
 }
 
-/// How long it may take on a busy machine.
+/// The time limit of the start on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
-/// Ports that were free are sometimes taken by somebody else before etcd takes them.
+/// Free ports are sometimes taken by another process before etcd uses them.
 const ATTEMPTS: usize = 5;
 
 impl Etcd {
@@ -77,7 +77,7 @@ impl Etcd {
         Ok(etcd)
     }
 
-    /// Where clients connect: `http://127.0.0.1:2379`.
+    /// The endpoint for clients: `http://127.0.0.1:2379`.
     pub fn endpoint(&self) -> String {
         format!("{}://127.0.0.1:{}", self.scheme, self.ports.clients)
     }
@@ -87,14 +87,14 @@ impl Etcd {
         self.gateway("kv/put", &json!({"key": STANDARD.encode(key), "value": STANDARD.encode(value)}));
     }
 
-    /// What is under a key, past every server.
+    /// The value of a key, read directly from etcd.
     pub fn value(&self, key: &str) -> Option<Vec<u8>> {
         let answer = self.gateway("kv/range", &json!({"key": STANDARD.encode(key)}));
         let value = answer["kvs"][0]["value"].as_str()?;
         Some(STANDARD.decode(value).expect("base64"))
     }
 
-    /// How many keys begin with a prefix that ends with a slash.
+    /// The number of keys with a prefix that ends with a slash.
     pub fn count(&self, prefix: &str) -> u64 {
         let end = format!("{}0", prefix.trim_end_matches('/'));
         let range =
@@ -127,7 +127,7 @@ impl Etcd {
         self.gateway("maintenance/alarm", &disarm);
     }
 
-    /// Whether the others follow it.
+    /// Whether it is the leader.
     pub fn is_leader(&self) -> bool {
         let status = self.gateway("maintenance/status", &json!({}));
         status["leader"] == status["header"]["member_id"]
@@ -145,7 +145,7 @@ impl Etcd {
         }
     }
 
-    /// Where its data and its log are.
+    /// The folder of its data and its log.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -179,7 +179,7 @@ impl Etcd {
             member.spawn()?;
             members.push(member);
         }
-        // Nobody answers before most of them are there.
+        // No member answers before the majority is running.
         for member in &mut members {
             member.answers().await?;
         }
@@ -231,12 +231,12 @@ impl Etcd {
         }
     }
 
-    /// It keeps its connections and does nothing.
+    /// Stops the process with SIGSTOP: connections stay open, nothing is answered.
     pub fn pause(&self) -> Result<()> {
         self.signal(Signal::STOP)
     }
 
-    /// It goes on after a pause.
+    /// Resumes it after a pause.
     pub fn resume(&self) -> Result<()> {
         self.signal(Signal::CONT)
     }

@@ -1,4 +1,4 @@
-//! Plugins that speak gRPC on a unix socket, for tests.
+//! gRPC plugins on a unix socket, for tests.
 //!
 //! gRPC over a unix socket is little more than HTTP/2: a message is a flag byte, four bytes of length, and protobuf;
 //! the outcome comes in the trailers.
@@ -20,7 +20,7 @@ use keelson_stdx::task;
 use tokio::net::UnixListener;
 use tokio::task::AbortHandle;
 
-/// What a plugin does.
+/// The methods of a plugin.
 pub(crate) trait Service: Send + Sync + 'static {
     /// Answers a call of `v1.Service/Method` with the fields of a message, or refuses it.
     fn call(&self, method: &str, message: &[(u64, Vec<u8>)]) -> Result<Vec<u8>, String>;
@@ -40,7 +40,7 @@ impl Plugin {
         Ok(Plugin::serve(listener, socket.to_owned(), service))
     }
 
-    /// Listens on a socket that is no file.
+    /// Listens on an abstract socket.
     pub(crate) fn start_abstract(name: &str, service: Arc<dyn Service>) -> Result<Plugin> {
         let listener = UnixListener::bind(format!("\0{name}")).with_context(|| name.to_owned())?;
         Ok(Plugin::serve(listener, PathBuf::from(format!("/@{name}")), service))
@@ -61,7 +61,7 @@ impl Plugin {
         Plugin { socket, listener: listener.abort_handle() }
     }
 
-    /// Where it listens.
+    /// The path of the socket.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }

@@ -1,4 +1,4 @@
-//! A real kine on a unix socket, with SQLite in a folder of its own: the store of k3s.
+//! Kine, the store of k3s: a real one on a unix socket, with SQLite in its own folder.
 
 use std::fs::File;
 use std::os::unix::net::UnixStream;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::tool::Tool;
 
-/// How long it may take on a busy machine.
+/// The time limit of the start on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
@@ -50,7 +50,7 @@ impl Kine {
         Ok(kine)
     }
 
-    /// Where clients connect: `unix:///tmp/x/kine.sock`.
+    /// The endpoint for clients: `unix:///tmp/x/kine.sock`.
     pub fn endpoint(&self) -> String {
         format!("unix://{}", self.folder.path().join("kine.sock").display())
     }

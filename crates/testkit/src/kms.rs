@@ -41,14 +41,14 @@ impl KmsPlugin {
         Ok(KmsPlugin { plugin: Plugin::start(socket, state.clone())?, state })
     }
 
-    /// Listens on a socket that is no file. Upstream calls plugins of version 1 by the name of their socket, and the
-    /// path of a file is no name that our library takes for one.
+    /// Listens on an abstract socket. Upstream uses the name of the socket as the host of version 1 plugins,
+    /// and our library does not accept the path of a file as a host.
     pub fn start_abstract(name: &str) -> Result<KmsPlugin> {
         let state = State::new();
         Ok(KmsPlugin { plugin: Plugin::start_abstract(name, state.clone())?, state })
     }
 
-    /// What to write into a configuration.
+    /// The endpoint for a configuration.
     pub fn endpoint(&self) -> String {
         format!("unix://{}", self.plugin.socket().display())
     }
@@ -58,17 +58,17 @@ impl KmsPlugin {
         self.state.key.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether it says that it is well.
+    /// Whether it reports to be healthy.
     pub fn set_well(&self, is_well: bool) {
         self.state.is_well.store(is_well, Ordering::Relaxed);
     }
 
-    /// How many keys were decrypted.
+    /// The number of decrypted keys.
     pub fn decrypted(&self) -> usize {
         self.state.decrypted.load(Ordering::Relaxed)
     }
 
-    /// How many keys were encrypted.
+    /// The number of encrypted keys.
     pub fn encrypted(&self) -> usize {
         self.state.encrypted.load(Ordering::Relaxed)
     }

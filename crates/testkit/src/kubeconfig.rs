@@ -8,12 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::connect::{Credentials, Identity};
 
-/// Where a server is and how to log in.
+/// The address of a server and the credentials.
 #[derive(Clone, Debug)]
 pub struct Kubeconfig {
     /// `https://127.0.0.1:6443`
     pub server: String,
-    /// Whom to trust and who we are.
+    /// The CA of the server and our credentials.
     pub credentials: Credentials,
 }
 

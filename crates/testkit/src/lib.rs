@@ -1,8 +1,8 @@
 //! For tests: the real binary as a process, an HTTPS client, certificates, fixtures.
 //!
-//! Everything here treats the server as a black box: it is started from its file, asked over TLS and
-//! ended with a signal. Failures panic with the tail of the server's log, because a test wants to know
-//! why and cannot go on.
+//! Everything here treats the server as a black box: it is started from its binary, called over TLS and
+//! stopped with a signal. Failures panic with the tail of the server's log, because a test needs the reason
+//! and cannot continue.
 #![warn(missing_docs)]
 
 mod binary;

@@ -1,4 +1,4 @@
-//! How much memory a process has, and which process listens on a port.
+//! Memory use of a process, and the process that listens on a port.
 
 use std::fs;
 

@@ -7,14 +7,14 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// What was compared.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How many documents.
+    /// The number of documents.
     pub total: usize,
-    /// How many of them are equal.
+    /// The number of equal documents.
     pub equal: usize,
-    /// Where the others differ; the first places of each.
+    /// The first differences of each other document.
     pub differences: Vec<Difference>,
 }
 
@@ -25,13 +25,13 @@ pub struct Difference {
     pub document: String,
     /// `paths./apis/apps/v1/deployments.get.operationId`.
     pub place: String,
-    /// What we say; empty if nothing.
+    /// Our value; empty if there is none.
     pub ours: String,
-    /// What upstream says; empty if nothing.
+    /// Upstream's value; empty if there is none.
     pub theirs: String,
 }
 
-/// How much of upstream's document counts.
+/// How much of upstream's document is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
@@ -40,7 +40,7 @@ pub enum Extent {
     Without(&'static [&'static str]),
 }
 
-/// So many places of one document are told.
+/// The number of differences that are reported per document.
 const TOLD: usize = 5;
 
 impl Report {
@@ -88,7 +88,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// A document without what does not count. A text that is no JSON is a document that equals no other.
+/// A document without the parts that are not compared. A text that is not JSON equals no other document.
 fn bare(text: &[u8]) -> Value {
     let read = serde_json::from_slice(text);
     let mut document: Value = read.unwrap_or_else(|error| Value::String(error.to_string()));
@@ -113,7 +113,8 @@ fn inline(value: &mut Value, shared: &Map<String, Value>) {
     children(value).for_each(|it| inline(it, shared));
 }
 
-/// Takes descriptions out, but for those of operations and responses; a property that is called so is no text.
+/// Removes descriptions, except for those of operations and responses; a property named `description` is
+/// kept.
 fn strip(value: &mut Value) {
     if let Value::Object(map) = value {
         let has = |key: &str| map.contains_key(key);

@@ -8,7 +8,7 @@ use rcgen::{
 
 use crate::connect::Identity;
 
-/// Somebody who signs certificates.
+/// A CA.
 pub struct Authority {
     certificate: String,
     issuer: Issuer<'static, KeyPair>,
@@ -28,7 +28,7 @@ impl Authority {
         Ok(Authority { certificate, issuer })
     }
 
-    /// One that exists already.
+    /// A CA that exists already.
     pub fn load(certificate: &str, key: &str) -> Result<Authority> {
         let key = KeyPair::from_pem(key).context("the authority's key")?;
         let issuer = Issuer::from_ca_cert_pem(certificate, key).context("the authority's certificate")?;
@@ -48,7 +48,7 @@ impl Authority {
         self.issue(params)
     }
 
-    /// A client certificate that nobody should believe.
+    /// A client certificate that must be rejected.
     pub fn flawed_client(&self, user: &str, flaw: Flaw) -> Result<Identity> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.distinguished_name = distinguished_name(user, &["system:masters"]);
@@ -81,11 +81,11 @@ impl Authority {
 /// What is wrong with a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// It was valid once.
+    /// It has expired.
     Expired,
-    /// It will be valid one day.
+    /// It is not valid yet.
     NotYetValid,
-    /// It is for servers.
+    /// It is a server certificate.
     ForServers,
 }
 

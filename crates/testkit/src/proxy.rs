@@ -1,4 +1,4 @@
-//! A way to somebody on loopback that can be cut, made slow, or swallow everything.
+//! Proxy: a TCP proxy on loopback that can be cut, made slow, or swallow everything.
 //!
 //! ```text
 //! client ──▶ Proxy ──▶ etcd      Clear: bytes pass      Slow: late, and few at a time
@@ -17,20 +17,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// What becomes of bytes on their way.
+/// What the proxy does with bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// They pass.
+    /// Bytes pass.
     Clear,
     /// Connections end at once, new ones as well.
     Cut,
     /// Connections are taken and stay open, and nothing comes out of them until the way is clear again.
     Hole,
-    /// They come later, and not many at a time.
+    /// Bytes are delayed, and the rate is limited.
     Slow {
-        /// How much later each portion comes.
+        /// The delay of each portion.
         latency: Duration,
-        /// How many of them pass in a second.
+        /// The rate in bytes per second.
         bytes_per_second: u32,
     },
 }
@@ -42,7 +42,7 @@ pub struct Proxy {
     listener: AbortHandle,
 }
 
-/// How much is taken at once.
+/// The size of a portion.
 const PORTION: usize = 16 * 1024;
 
 impl Proxy {
@@ -64,17 +64,17 @@ impl Proxy {
         Ok(Proxy { address, way, listener })
     }
 
-    /// Where it listens: `http://127.0.0.1:port`.
+    /// Its address: `http://127.0.0.1:port`.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where it listens: `https://127.0.0.1:port`, for who speaks TLS through it.
+    /// Its address: `https://127.0.0.1:port`, for TLS through the proxy.
     pub fn tls_endpoint(&self) -> String {
         format!("https://{}", self.address)
     }
 
-    /// From now on.
+    /// Sets the behaviour from now on.
     pub fn set(&self, way: Way) {
         self.way.send_replace(way);
     }
@@ -117,7 +117,7 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut way: watch::R
     let _ = to.shutdown().await;
 }
 
-/// Waits until so many bytes may pass; `None` when the proxy is gone.
+/// Waits until so many bytes may pass; `None` when the proxy has been dropped.
 async fn pass(way: &mut watch::Receiver<Way>, count: usize) -> Option<()> {
     let now = *way.wait_for(|it| *it != Way::Hole).await.ok()?;
     if let Way::Slow { latency, bytes_per_second } = now {

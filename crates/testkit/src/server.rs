@@ -1,4 +1,4 @@
-//! The real binary as a process with a data folder of its own.
+//! RunningServer: the real binary as a process with its own data folder.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -35,13 +35,13 @@ pub struct Options {
     accounts: Accounts,
 }
 
-/// Whether every namespace gets a service account and a config map by itself.
+/// Whether the server creates a service account and a config map in every namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Accounts {
     /// A namespace has only what a test puts there, and pods need no account.
     #[default]
     None,
-    /// As for users.
+    /// As by default for users.
     Made,
 }
 
@@ -55,7 +55,7 @@ pub struct RunningServer {
     started_in: Duration,
 }
 
-/// What is waited for at the start.
+/// The condition that the start waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Ready,
@@ -81,7 +81,8 @@ impl Options {
         self
     }
 
-    /// With what the server makes in every namespace, and with accounts for all pods, as users have it.
+    /// The server creates its objects in every namespace, and all pods have service accounts, as by default
+    /// for users.
     #[must_use]
     pub fn with_service_accounts(mut self) -> Options {
         self.accounts = Accounts::Made;
@@ -95,7 +96,7 @@ impl Options {
         self
     }
 
-    /// Where the server's own folder is made, instead of where temporary files go.
+    /// The parent of the server's folder, instead of the folder for temporary files.
     #[must_use]
     pub fn folder(mut self, path: impl Into<PathBuf>) -> Options {
         self.folder = Some(path.into());
@@ -112,7 +113,7 @@ impl RunningServer {
         }
     }
 
-    /// The same for those who want to go on without one.
+    /// The same, but returns errors.
     pub async fn try_start(options: Options) -> Result<RunningServer> {
         const ATTEMPTS: usize = 3;
         let folder = match &options.folder {
@@ -133,7 +134,7 @@ impl RunningServer {
             server.port = free_port()?;
             match server.run().await {
                 Ok(()) => return Ok(server),
-                // Somebody else may have taken the port between our look and the server's.
+                // Another process may have taken the port after we checked it.
                 Err(error) if attempt == ATTEMPTS || !server.log().contains("in use") => return Err(error),
                 Err(_) => attempt += 1,
             }
@@ -142,8 +143,8 @@ impl RunningServer {
 
     /// A server that is shared by the tests of this process that run at the same time.
     ///
-    /// It goes away with its last user, so that no process outlives the tests. Those who share keep to
-    /// a namespace of their own.
+    /// It stops with its last user, so that no process outlives the tests. Tests that share it use their own
+    /// namespaces.
     pub async fn shared() -> Arc<RunningServer> {
         static SHARED: Mutex<Weak<RunningServer>> = Mutex::const_new(Weak::new());
         let mut shared = SHARED.lock().await;
@@ -160,12 +161,12 @@ impl RunningServer {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// Where it listens.
+    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// How long it took from the start of the process to the first `ok` of `/readyz`.
+    /// The time from the start of the process to the first `ok` of `/readyz`.
     pub fn started_in(&self) -> Duration {
         self.started_in
     }
@@ -200,12 +201,12 @@ impl RunningServer {
         self.client_as(self.credentials(), Protocol::Http2)
     }
 
-    /// Nobody over HTTP/1.1.
+    /// An anonymous client over HTTP/1.1.
     pub fn anonymous(&self) -> Client {
         self.client_as(&self.credentials().anonymous(), Protocol::Http1)
     }
 
-    /// Somebody.
+    /// A client with these credentials.
     pub fn client_as(&self, credentials: &Credentials, protocol: Protocol) -> Client {
         Client::new(&self.url(), credentials, protocol).expect("the server wrote usable credentials")
     }
@@ -227,7 +228,7 @@ impl RunningServer {
         memory::resident(self.pid()).expect("the server runs")
     }
 
-    /// What it has written to stdout and stderr.
+    /// Its output to stdout and stderr.
     pub fn log(&self) -> String {
         let text = fs::read(self.log_path()).unwrap_or_default();
         String::from_utf8_lossy(&text).into_owned()
@@ -241,13 +242,13 @@ impl RunningServer {
         }
     }
 
-    /// Sends a signal and goes on.
+    /// Sends a signal without waiting.
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
         kill_process(pid.expect("a process has an id"), signal).expect("the server runs");
     }
 
-    /// Waits for the end of a server that was told to end.
+    /// Waits for the exit of a server that was asked to stop.
     pub async fn ended(&mut self) -> ExitStatus {
         let clock = Clock::real();
         let deadline = clock.monotonic() + ENDS_WITHIN;
@@ -327,7 +328,7 @@ impl RunningServer {
     }
 
     async fn is_ready(&mut self, wanted: Answer) -> bool {
-        // Nobody listens while the files are being made; a whole one is there before the port opens.
+        // The port is closed while the files are being written; they are complete before it opens.
         if tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.is_err() {
             return false;
         }

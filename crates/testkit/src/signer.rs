@@ -36,12 +36,12 @@ struct Key {
     is_hidden: bool,
 }
 
-/// How a signer behaves; by default well.
+/// The behaviour of a signer; correct by default.
 #[derive(Clone, Debug)]
 pub struct Behaviour {
-    /// For how long its tokens may live.
+    /// The longest lifetime of its tokens.
     pub max_seconds: u64,
-    /// When it wants to be asked for keys again.
+    /// The interval of fetches that it asks for.
     pub refresh_seconds: u64,
     /// Signs with a key that is not published.
     pub signs_with_hidden_key: bool,
@@ -74,7 +74,7 @@ impl TokenSigner {
         self.state.inner.lock().behaviour = behaviour;
     }
 
-    /// How often its keys were fetched.
+    /// The number of fetches of its keys.
     pub fn fetches(&self) -> usize {
         self.state.inner.lock().fetches
     }

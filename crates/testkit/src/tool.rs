@@ -11,9 +11,9 @@ pub enum Tool {
     Kubectl,
     /// Upstream's server, to compare with.
     KubeApiserver,
-    /// What upstream's server stores in.
+    /// The store of upstream's server.
     Etcd,
-    /// What k3s stores in: etcd's API in front of SQLite.
+    /// The store of k3s: etcd's API in front of SQLite.
     Kine,
     /// Upstream's controllers.
     KubeControllerManager,
@@ -24,7 +24,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Where it is: in its environment variable, else in `.tools/` of the repository.
+    /// The path: from its environment variable, else in `.tools/` of the repository.
     pub fn path(self) -> Option<PathBuf> {
         if let Some(path) = std::env::var_os(self.variable()) {
             return Some(PathBuf::from(path)).filter(|path| path.exists());
@@ -34,7 +34,7 @@ impl Tool {
         versions.flatten().map(|version| version.path().join(self.name())).find(|path| path.is_file())
     }
 
-    /// The same, or notes that `test` cannot run.
+    /// The same; without one, reports that `test` cannot run.
     pub fn path_for(self, test: &str) -> Option<PathBuf> {
         let path = self.path();
         if path.is_none() {
@@ -69,7 +69,7 @@ impl Tool {
     }
 }
 
-/// Says that a test cannot run here: on stdout, and in the file that `KEELSON_SKIP_REPORT` names.
+/// Reports that a test cannot run here: on stdout, and in the file that `KEELSON_SKIP_REPORT` names.
 pub fn skip(test: &str, reason: &str) {
     println!("SKIPPED: {test}: {reason}");
     let Some(report) = std::env::var_os("KEELSON_SKIP_REPORT") else {

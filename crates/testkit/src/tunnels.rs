@@ -1,4 +1,4 @@
-//! A proxy that opens tunnels, in TLS and for those who show a certificate.
+//! Tunnels: an HTTP CONNECT proxy over TLS that requires client certificates.
 //!
 //! ```text
 //! server ── TLS, client certificate ──▶ Tunnels    CONNECT hook.example:443 HTTP/1.1
@@ -21,18 +21,18 @@ use tokio_rustls::TlsAcceptor;
 use crate::connect::Identity;
 use crate::pki::Authority;
 
-/// What becomes of a tunnel that was asked for.
+/// What the proxy does with a CONNECT request.
 #[derive(Clone, Debug)]
 pub enum Tunnel {
-    /// It leads here.
+    /// The tunnel leads here.
     To(SocketAddr),
-    /// This is said instead, and the connection ends.
+    /// The proxy sends this text and closes the connection.
     Said(&'static str),
-    /// Nothing is said, and the connection stays.
+    /// The proxy sends nothing and keeps the connection open.
     Hangs,
 }
 
-/// A proxy; it goes away when this is dropped.
+/// A proxy; it stops when this is dropped.
 pub struct Tunnels {
     authority: Authority,
     clients: Authority,
@@ -42,8 +42,8 @@ pub struct Tunnels {
 }
 
 impl Tunnels {
-    /// Takes connections on loopback from those who show a certificate of its authority for clients; `decide` is given
-    /// the address that a tunnel is to lead to.
+    /// Accepts connections on loopback from clients with a certificate of its client CA; `decide` gets the
+    /// target address of a tunnel.
     pub async fn open(decide: impl Fn(&str) -> Tunnel + Send + Sync + 'static) -> Result<Tunnels> {
         let (authority, clients) = (Authority::new("tunnels")?, Authority::new("clients of tunnels")?);
         let acceptor = acceptor(&authority, &clients)?;
@@ -59,7 +59,7 @@ impl Tunnels {
                         log.lock().unwrap_or_else(PoisonError::into_inner).push(address.to_owned());
                         decide(address)
                     };
-                    // Who is not let in, or hangs up, is no concern of ours.
+                    // Rejected or broken connections do not matter here.
                     let _ = serve(tcp, &acceptor, decide).await;
                 });
             }
@@ -72,12 +72,12 @@ impl Tunnels {
         format!("https://{}", self.address)
     }
 
-    /// Who vouches for it, in PEM.
+    /// Its CA certificate, in PEM.
     pub fn ca(&self) -> &str {
         self.authority.certificate()
     }
 
-    /// Somebody whom it lets in.
+    /// A client certificate that it accepts.
     pub fn client(&self) -> Result<Identity> {
         self.clients.client("server", &[])
     }

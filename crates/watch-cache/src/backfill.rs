@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Place};
 use crate::history::Room;
 
-/// A store that has not told the past by then is not asked any longer.
+/// How long the store may take to deliver past events.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Cache {

@@ -1,27 +1,28 @@
-//! When a watcher is due for a bookmark.
+//! Bookmarks: when a watcher is due for one.
 //!
-//! A bookmark tells a client how far it has seen although nothing happened to what it watches, so that it can resume
-//! close to the present. It comes about every minute, and once more shortly before the watch ends.
+//! A bookmark tells a client how far the watch has come although nothing happened to the watched objects, so
+//! that the client can resume close to the present. It comes about every minute, and once more shortly before
+//! the watch ends.
 
 use std::time::Duration;
 
 use rand::RngExt;
 
-/// Which bookmarks a watcher wants.
+/// The bookmarks that a watcher wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bookmarks {
     /// None.
     #[default]
     Off,
-    /// From time to time.
+    /// At regular intervals.
     Regular,
-    /// From time to time, and one that marks the end of the initial objects.
+    /// At regular intervals, and one that marks the end of the initial objects.
     WithInitialEnd,
 }
 
 /// Upstream: cacher/cacher.go, defaultBookmarkFrequency (v1.36.4).
 pub(crate) const PERIOD: Duration = Duration::from_secs(60);
-/// How long before its end a watch gets its last bookmark.
+/// The time between the last bookmark and the end of a watch.
 const BEFORE_THE_END: Duration = Duration::from_secs(2);
 
 /// The times of one watcher's bookmarks, on the cache's clock.
@@ -44,7 +45,7 @@ impl Schedule {
         schedule
     }
 
-    /// When to look again.
+    /// The time of the next bookmark.
     pub(crate) fn next(&self) -> Option<Duration> {
         self.next
     }

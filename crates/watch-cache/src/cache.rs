@@ -24,32 +24,32 @@ use crate::shared::{Shared, State};
 use crate::snapshot::Snapshot;
 use crate::watcher::{WatchRequest, Watcher};
 
-/// How many events the history of a cache keeps at most, unless told otherwise.
+/// The default of the largest number of events in the history of a cache.
 ///
 /// Upstream: cacher/watch_cache.go, defaultUpperBoundCapacity (v1.36.4).
 pub const MAX_HISTORY: usize = 100 * 1024;
 
-/// How many events wait for a watcher before it goes on from the history, unless told otherwise.
+/// The default of the number of events that wait for a watcher before it continues from the history.
 pub const QUEUE: usize = 100;
 
-/// What a cache is made of.
+/// The settings of a cache.
 #[derive(Clone)]
 pub struct CacheOptions {
-    /// Where the objects are.
+    /// The store of the objects.
     pub store: Arc<dyn Store>,
-    /// What all their keys begin with, with a trailing slash: `/registry/pods/`.
+    /// The common prefix of their keys, with a trailing slash: `/registry/pods/`.
     pub prefix: Key,
     /// Makes objects of values.
     pub decode: Decode,
-    /// What time it is.
+    /// The clock.
     pub clock: Clock,
-    /// How many events the history keeps at most; it begins small and grows to hold 75 s of them.
+    /// The largest number of events in the history; it begins small and grows to hold 75 s of them.
     pub history: usize,
     /// The positions in [`keelson_object::Index::fields`] of the fields by which objects and watchers are indexed.
     pub indexes: Vec<usize>,
-    /// How many events wait for a watcher before it goes on from the history.
+    /// The number of events that may wait for a watcher before it continues from the history.
     pub queue: usize,
-    /// How often the cache is compared with the store; `None` is never.
+    /// How often the cache is compared with the store; `None` means never.
     pub check_every: Option<Duration>,
 }
 
@@ -69,7 +69,7 @@ impl CacheOptions {
     }
 }
 
-/// The live objects of one resource, and everybody who watches them. Closed when it is dropped.
+/// The live objects of one resource, and their watchers. Closed when it is dropped.
 pub struct Cache {
     pub(crate) source: Source,
     pub(crate) shared: Arc<Shared>,
@@ -119,7 +119,7 @@ impl Cache {
         self.shared.snapshot()
     }
 
-    /// Where the cache is.
+    /// The revision of the cache.
     pub fn revision(&self) -> Revision {
         self.shared.state.lock().snapshot.revision()
     }
@@ -152,12 +152,12 @@ impl Cache {
         Watcher::start(self.shared.clone(), request)
     }
 
-    /// What the cache counts.
+    /// The metrics of the cache.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
 
-    /// How long readers waited until the cache was as fresh as they wanted it, in seconds.
+    /// How long readers waited for the required freshness, in seconds.
     pub fn read_waits(&self) -> Arc<Histogram> {
         self.shared.counters.read_waits.clone()
     }
@@ -167,7 +167,7 @@ impl Cache {
         self.shared.counters.count_list(scope, page);
     }
 
-    /// What was counted of lists, by the index that helped.
+    /// The metrics of lists, by the index that was used.
     pub fn lists(&self) -> Vec<ListStats> {
         self.shared.counters.lists()
     }

@@ -9,18 +9,18 @@ use keelson_store::Revision;
 
 use crate::revise::at_revision;
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// The object came into being, or into view.
     Added,
     /// The object has another state.
     Modified,
-    /// The object is gone, or out of view.
+    /// The object was deleted, or no longer matches.
     Deleted,
 }
 
-/// What happened to one object; shared by all who watch it.
+/// A change of one object; shared by all its watchers.
 #[derive(Debug)]
 pub struct Event {
     kind: EventKind,
@@ -29,7 +29,7 @@ pub struct Event {
     revision: Revision,
     /// The place in the history.
     sequence: u64,
-    /// When the cache got it, on the cache's clock.
+    /// The time at which the cache got it, on the cache's clock.
     recorded: Duration,
     departed: OnceLock<Arc<Frozen>>,
     frame: OnceLock<Bytes>,
@@ -44,7 +44,7 @@ pub(crate) struct Place {
 }
 
 impl Event {
-    /// What it means that an object goes from `previous` to `object`; nothing if it was not there and is not.
+    /// The event of a change from `previous` to `object`; `None` if both are absent.
     pub(crate) fn between(
         previous: Option<Arc<Frozen>>,
         object: Option<Arc<Frozen>>,
@@ -97,17 +97,17 @@ impl Event {
         }
     }
 
-    /// The same event at another place of the history.
+    /// The same event with another sequence number.
     pub(crate) fn with_sequence(self, sequence: u64) -> Event {
         Event { sequence, ..self }
     }
 
-    /// What happened, for who sees all objects.
+    /// The kind of the event, for a watcher of all objects.
     pub fn kind(&self) -> EventKind {
         self.kind
     }
 
-    /// The new state; the last one, with the revision of the deletion, for an object that is gone.
+    /// The new state; for a deleted object the last state, with the revision of the deletion.
     pub fn object(&self) -> &Arc<Frozen> {
         &self.object
     }
@@ -117,13 +117,13 @@ impl Event {
         self.previous.as_ref()
     }
 
-    /// When it happened.
+    /// The revision of the change.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// What the event is for who sees only the objects that match: an object that begins to match is added, one that
-    /// ceases to match is deleted, with its last matching content and the revision of this event.
+    /// The event for a watcher of matching objects only: an object that begins to match is added, one that no
+    /// longer matches is deleted, with its last matching content and the revision of this event.
     ///
     /// Upstream: cacher/cache_watcher.go, convertToWatchEvent (v1.36.4).
     pub fn transition(&self, matches: impl Fn(&Frozen) -> bool) -> Option<(EventKind, Arc<Frozen>)> {
@@ -137,7 +137,7 @@ impl Event {
         }
     }
 
-    /// The previous content with the revision of this event, made for the first who asks.
+    /// The previous content with the revision of this event, made on first use.
     fn departed(&self) -> Option<&Arc<Frozen>> {
         let previous = self.previous.as_ref()?;
         match self.kind {
@@ -146,10 +146,10 @@ impl Event {
         }
     }
 
-    /// The encoded event, made by the first watcher who asks and shared by all others.
+    /// The encoded event, made by the first watcher that needs it and shared by all others.
     ///
-    /// There is one slot, for the most common encoding of the event as it is. It lives as long as the event is in the
-    /// history, so what is cheap to put together again should not be kept here.
+    /// There is one slot, for the most common encoding of the unchanged event. It lives as long as the event
+    /// is in the history, so a frame that is cheap to build should not be kept here.
     pub fn frame(&self, make: impl FnOnce() -> Bytes) -> &Bytes {
         self.frame.get_or_init(make)
     }

@@ -1,13 +1,13 @@
-//! One event, many watchers.
+//! Fan-out: delivers each event to the watchers it concerns.
 //!
-//! Every watcher is in exactly one place, chosen by its scope, so that an event finds those it concerns by looking up
-//! a handful of keys and nobody gets it twice:
+//! Every watcher is in exactly one place, chosen by its scope, so that an event finds its watchers by looking
+//! up a handful of keys, and no watcher gets it twice:
 //!
 //! ```text
 //! event: pod a/web moves from node n1 to n2
 //!   all                       ─▶ the scheduler, controllers
-//!   namespaces["a"]           ─▶ those who watch the namespace
-//!   names[("a", "web")]       ─▶ those who wait for this pod
+//!   namespaces["a"]           ─▶ watchers of the namespace
+//!   names[("a", "web")]       ─▶ watchers of this pod
 //!   fields[(nodeName, "n1")]  ─▶ the node that loses it
 //!   fields[(nodeName, "n2")]  ─▶ the node that gets it
 //! ```
@@ -32,7 +32,7 @@ pub(crate) struct FanOut {
     fields: HashMap<(usize, SmolStr), Members>,
     /// The positions of the fields by which watchers are found.
     indexed: Box<[usize]>,
-    /// How many events a watcher may have waiting.
+    /// The number of events that may wait for a watcher.
     queue: usize,
     next_id: u64,
     count: usize,
@@ -60,7 +60,7 @@ impl FanOut {
         self.count
     }
 
-    /// Gives a number by which the watcher can be removed; `None` when nobody is let in any more.
+    /// Returns an id by which the watcher can be removed; `None` when the cache is closed.
     pub(crate) fn add(&mut self, scope: &Scope, mailbox: Arc<Mailbox>) -> Option<u64> {
         if self.closed {
             return None;
@@ -130,7 +130,7 @@ impl FanOut {
         counters.overflows.add(tally.overflows);
     }
 
-    /// Ends all watchers, and lets nobody in any more.
+    /// Ends all watchers, and accepts no new ones.
     pub(crate) fn close(&mut self) {
         self.closed = true;
         self.end_all();
@@ -181,10 +181,11 @@ impl Tally {
     }
 }
 
-/// Where a watcher's events wait for it.
+/// The queue of events for a watcher.
 ///
-/// It takes events only while the watcher listens. A watcher that is busy with its initial objects, or that could not
-/// keep up, reads the history instead, and listens again when it has reached its end.
+/// It takes events only while the watcher listens. A watcher that is busy with its initial objects, or that
+/// could not keep up, reads the history instead, and listens again when it has reached the end of the
+/// history.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
     inbox: Mutex<Inbox>,
@@ -218,7 +219,7 @@ enum Delivery {
     Overflowed,
 }
 
-/// What a watcher finds in its mailbox.
+/// The content of a mailbox.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Nothing,
@@ -251,7 +252,7 @@ impl Mailbox {
         Delivery::Overflowed
     }
 
-    /// Begins to take events, with an empty queue. Says whether the cache is still open.
+    /// Begins to take events, with an empty queue. Returns whether the cache is still open.
     pub(crate) fn listen(&self) -> bool {
         let mut inbox = self.inbox.lock();
         inbox.events.clear();

@@ -1,8 +1,9 @@
-//! The feed: one list and one watch of the store keep the cache up to date.
+//! Feed: one list and one watch of the store keep the cache up to date.
 //!
-//! When the store has forgotten where we were, or when the cache turns out to be wrong, everything is listed again, and the differences become events. What
-//! exactly happened is lost, only what came of it is known: an object that is gone gets a revision of its own, the
-//! highest that no other change has. There are enough of them, because every deletion had one.
+//! When the store has compacted the revision of the cache, or when the cache turns out to be wrong,
+//! everything is listed again, and the differences become events. The individual changes are lost, only their
+//! result is known: a deleted object gets its own revision, the highest that no other change has. There are
+//! enough of them, because every deletion had one.
 //!
 //! ```text
 //! we were at 90      listed at 100: web@97, db@85      so: web changed at 97,
@@ -28,14 +29,14 @@ use crate::snapshot::Snapshot;
 /// Makes an object of a stored value: the bytes and the revision of the entry.
 pub type Decode = Arc<dyn Fn(&Entry) -> Result<Arc<Frozen>, DecodeError> + Send + Sync>;
 
-/// How many entries are listed at a time.
+/// The number of entries in a page of the list.
 const PAGE: usize = 1000;
-/// How often a list that is overtaken by compaction is begun again.
+/// How often a list that is overtaken by compaction is started again.
 const LIST_ATTEMPTS: usize = 5;
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(10);
 
-/// What a cache reads from.
+/// The source of a cache.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) store: Arc<dyn Store>,
@@ -112,7 +113,7 @@ pub(crate) struct Feed {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// Why the feed no longer follows.
+/// Why the feed no longer follows the store.
 enum Broken {
     /// The store has forgotten where we were.
     Forgotten,
@@ -131,7 +132,8 @@ impl Feed {
             let broken = match broken {
                 Broken::Forgotten => self.relist().await.err().map(Some),
                 Broken::Doubted => {
-                    // What was wrong has old revisions, and nobody is told of the past: clients come back and list.
+                    // The wrong entries have old revisions, and past events cannot be corrected: watchers are
+                    // ended, and clients list again.
                     self.shared.fan_out.lock().end_all();
                     self.relist().await.err().map(Some)
                 }
@@ -192,7 +194,7 @@ impl Feed {
             Event::Put { entry, .. } => {
                 let object = self.source.decode(&entry);
                 self.shared.counters.decode_failures.add(u64::from(object.is_none()));
-                // What cannot be read is gone for readers: the state before would be a lie.
+                // An unreadable object is removed for readers: its previous state would be wrong.
                 self.shared.publish(Change { key: entry.key, revision: entry.modified, object });
             }
             Event::Delete { key, revision, .. } => {
@@ -220,7 +222,7 @@ impl Feed {
     }
 }
 
-/// What must have happened between a snapshot and a list, in an order in which it may have.
+/// The changes between a snapshot and a list, in a possible order.
 fn differences(known: &Snapshot, listing: Listing) -> Vec<Change> {
     let present: HashSet<Key> = listing.objects.iter().map(|listed| listed.key.clone()).collect();
     let mut changes: Vec<Change> = listing

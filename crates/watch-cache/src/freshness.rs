@@ -1,4 +1,4 @@
-//! How readers wait until the cache has seen a revision: without polling, all woken by one message.
+//! Freshness: readers wait until the cache has reached a revision. No polling; one message wakes all of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
 
-/// How long a reader waits for a revision before it is told that it is too large.
+/// How long a reader waits for a revision before it gets the error that the revision is too large.
 ///
 /// Upstream: cacher/watch_cache.go, blockTimeout (v1.36.4).
 pub const BLOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How often the store is asked whether it has come to a revision that it had not come to.
+/// How often the store is asked whether it has reached a future revision.
 const FUTURE_PERIOD: Duration = Duration::from_millis(100);
 
-/// How far the cache is.
+/// The progress of the cache.
 #[derive(Debug)]
 pub(crate) struct Freshness {
     reached: watch::Sender<Progress>,
@@ -36,7 +36,7 @@ impl Freshness {
         Freshness { reached: watch::Sender::new(Progress::Reached(revision)) }
     }
 
-    /// Wakes those who wait for `revision` or less.
+    /// Wakes the readers that wait for `revision` or less.
     pub(crate) fn reach(&self, revision: Revision) {
         self.reached.send_if_modified(|progress| match progress {
             Progress::Reached(known) if *known < revision => {
@@ -47,7 +47,7 @@ impl Freshness {
         });
     }
 
-    /// Tells those who wait that there is nothing to wait for.
+    /// Ends all waits because the cache is closed.
     pub(crate) fn close(&self) {
         self.reached.send_replace(Progress::Closed);
     }
@@ -67,10 +67,10 @@ impl Freshness {
 }
 
 impl Cache {
-    /// A consistent read: nothing that was committed before the call is missing.
+    /// A consistent read: includes everything that was committed before the call.
     ///
-    /// The store is asked where it is, and the cache waits until it has seen the last change of its own objects.
-    /// What happened to others since then makes the state only the more recent.
+    /// The store is asked for its tip, and the cache waits until it has seen the last change of its own
+    /// objects. Later changes of other objects do not matter.
     pub async fn fresh(&self) -> Result<Snapshot> {
         let counters = &self.shared.counters;
         let read = self.read_fresh().await;
@@ -91,7 +91,8 @@ impl Cache {
         Ok(self.shared.unchanged_up_to(tip.latest))
     }
 
-    /// A read of whatever is at hand: the latest state if the store is near, else what the cache has. Never fails.
+    /// A read without freshness requirements: the latest state if the store has its tip in memory, else the
+    /// state of the cache. Never fails.
     pub async fn at_hand(&self) -> Snapshot {
         if self.source.store.is_near()
             && let Ok(snapshot) = self.fresh().await
@@ -122,7 +123,7 @@ impl Cache {
         self.within(deadline, revision, self.reach(revision)).await
     }
 
-    /// What comes of waiting for a revision, but not longer than `deadline`. How long it was is counted.
+    /// Waits for a revision, but not longer than `deadline`. The duration is counted in the metrics.
     async fn within<T>(
         &self,
         deadline: Duration,
@@ -148,7 +149,8 @@ impl Cache {
                 // Less than asked for, but our last change: the rest happened to others.
                 return Ok(self.shared.unchanged_up_to(tip.latest));
             }
-            // The store is not there yet. The feed tells of our changes only, so the store is asked again.
+            // The store has not reached the revision. The feed reports only our own changes, so the store is
+            // asked again.
             let clock = &self.shared.clock;
             if let Some(reached) = clock.timeout(FUTURE_PERIOD, self.wait(revision)).await {
                 reached?;

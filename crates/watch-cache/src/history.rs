@@ -6,9 +6,9 @@
 //! floor = 88 ◀─ the revision of the last forgotten event: watches may start after 88, not after 87
 //! ```
 //!
-//! Clients say where they are with a revision, watchers with the sequence of the event that they want next. The
-//! difference matters after a relist: then the order of what was missed is a guess, so that the floor goes up for
-//! clients, while watchers that are already there are led through.
+//! Clients give their position as a revision, watchers as the sequence of the next event. The difference
+//! matters after a relist: then the order of the missed changes is a guess, so the floor is raised for
+//! clients, while existing watchers continue through these events.
 //!
 //! The capacity doubles while the whole ring is younger than [`FRESH`], and halves when three quarters are older.
 //! Upstream: cacher/watch_cache.go, resizeCacheLocked (v1.36.4).
@@ -22,13 +22,13 @@ use keelson_store::Revision;
 use crate::error::{Error, Result};
 use crate::event::Event;
 
-/// How old events get before they are forgotten, within the bounds of the capacity.
+/// The age up to which events are kept, if the capacity allows it.
 pub(crate) const FRESH: Duration = Duration::from_secs(75);
-/// How many events are kept, however old.
+/// The number of events that are kept, however old.
 pub(crate) const MIN_CAPACITY: usize = 100;
 
-/// How much all events may take, beyond the first [`MIN_CAPACITY`]. What is forgotten for this is still
-/// in the store, where a client that resumes gets it from.
+/// The size limit of all events in bytes, beyond the first [`MIN_CAPACITY`]. Events that are dropped because
+/// of it are still in the store, where a client that resumes gets them from.
 const MAX_BYTES: usize = 128 << 20;
 
 /// Far from zero: what a restart made us forget can be put in front.
@@ -41,7 +41,7 @@ pub(crate) struct History {
     first: u64,
     floor: Revision,
     capacity: usize,
-    /// How often the capacity went up, and how often it went down.
+    /// How often the capacity was increased, and how often it was decreased.
     pub(crate) grown: u64,
     pub(crate) shrunk: u64,
     min: usize,
@@ -50,20 +50,20 @@ pub(crate) struct History {
     max_bytes: usize,
 }
 
-/// How much can be put in front.
+/// The room for older events in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) events: usize,
     pub(crate) bytes: usize,
 }
 
-/// What an event takes: the object, and as much again for the frame that watchers share.
+/// The weight of an event: the object, and as much again for the frame that watchers share.
 fn weight(event: &Event) -> usize {
     2 * event.object().footprint()
 }
 
 impl Room {
-    /// What is left when `event` is in.
+    /// The room that is left after adding `event`.
     pub(crate) fn without(self, event: &Event) -> Option<Room> {
         let events = self.events.checked_sub(1)?;
         Some(Room { events, bytes: self.bytes.checked_sub(weight(event))? })
@@ -125,8 +125,8 @@ impl History {
         self.events.push_back(event);
     }
 
-    /// After which revision everything is missing that happened up to the floor, if it can be put in front: behind a
-    /// relist the order of events is a guess, and nothing fits in front of a guess.
+    /// The revision after which all events up to the floor are missing, if they can be added in front: after
+    /// a relist the order of events is a guess, and nothing can be added in front of a guess.
     pub(crate) fn gap(&self) -> Option<Revision> {
         let follows = self.events.front().is_none_or(|event| event.revision() > self.floor);
         follows.then_some(self.floor)
@@ -137,7 +137,7 @@ impl History {
         count >= self.capacity || (self.bytes > self.max_bytes && count >= self.min)
     }
 
-    /// How much could be put in front.
+    /// The room for older events in front.
     pub(crate) fn room(&self) -> Room {
         let events = self.max.saturating_sub(self.events.len());
         Room { events, bytes: self.max_bytes.saturating_sub(self.bytes) }

@@ -7,9 +7,10 @@ use keelson_store::Revision;
 
 use crate::snapshot::Snapshot;
 
-/// How many snapshots are kept. What they keep alive beyond the history is what changed between them.
+/// The number of snapshots that are kept. Beyond the history, they keep alive only the objects that changed
+/// between them.
 const MAX: usize = 32;
-/// How long a snapshot is kept: as long as the tokens of upstream are good.
+/// How long a snapshot is kept: as long as upstream's continue tokens are valid.
 const TIME: Duration = Duration::from_secs(5 * 60);
 
 /// The snapshots, the oldest first.

@@ -1,4 +1,4 @@
-//! The live objects of one resource, and everybody who watches them.
+//! Watch cache: the live objects of one resource, and their watchers.
 //!
 //! A [`Cache`] follows one prefix of a store with one list and one watch, whatever the number of its readers:
 //!
@@ -10,12 +10,13 @@
 //!              └───────────────────────────────────────┘
 //! ```
 //!
-//! - The publisher never waits for a watcher. A watcher whose queue is full goes on from the history, where it is
-//!   only a number; when the history has gone on without it, it ends with [`Error::Lagged`].
+//! - The publisher never waits for a watcher. A watcher whose queue is full continues from the history, where it is
+//!   only a number; when the history no longer has its position, it ends with [`Error::Lagged`].
 //! - Only watchers whose [`Scope`] holds the old or the new state of an object are woken.
 //! - Everything is shared: an object's bytes by all readers, an event's frame by all watchers.
 //!
-//! Nothing here knows HTTP, selectors or kinds: those who answer clients filter with [`Event::transition`].
+//! Nothing here knows HTTP, selectors or kinds: the code that answers clients filters with
+//! [`Event::transition`].
 
 #![deny(missing_docs)]
 

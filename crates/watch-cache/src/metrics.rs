@@ -1,4 +1,4 @@
-//! What the cache counts.
+//! Metrics of the cache.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use crate::scope::Scope;
 /// Counts since the start, and how things are now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Where the cache is.
+    /// The revision of the cache.
     pub revision: Revision,
     /// Whether the watch of the store is up.
     pub following: bool,
@@ -22,11 +22,11 @@ pub struct Stats {
     pub bytes: u64,
     /// Events in the history now.
     pub history: usize,
-    /// How many events the history keeps before it forgets the oldest.
+    /// The number of events that the history keeps before it drops the oldest.
     pub history_capacity: usize,
-    /// How often the history began to keep more.
+    /// How often the history was enlarged.
     pub history_grown: u64,
-    /// How often the history began to keep less.
+    /// How often the history was reduced.
     pub history_shrunk: u64,
     /// Snapshots kept for paging now.
     pub kept: usize,
@@ -38,17 +38,17 @@ pub struct Stats {
     pub initial_events: u64,
     /// Events put into queues so far.
     pub queued: u64,
-    /// How often a sleeping watcher was woken.
+    /// The number of wake-ups of sleeping watchers.
     pub wakeups: u64,
-    /// How often a queue was full, so that its watcher went on from the history.
+    /// How often a queue was full, so that its watcher continued from the history.
     pub overflows: u64,
-    /// How many watchers were ended because the history went on without them.
+    /// The number of watchers that were ended because the history no longer had their position.
     pub lagged: u64,
     /// Values that were not objects.
     pub decode_failures: u64,
-    /// How often the watch of the store broke.
+    /// How often the watch of the store failed.
     pub reconnects: u64,
-    /// How often everything was listed again because the store had forgotten where we were.
+    /// How often everything was listed again because the store had compacted the revision of the cache.
     pub relists: u64,
     /// Consistent reads that were answered.
     pub consistent_reads: u64,
@@ -56,11 +56,11 @@ pub struct Stats {
     pub failed_consistent_reads: u64,
     /// Objects that lists gave.
     pub listed: u64,
-    /// How often the cache was compared with the store, and was the same.
+    /// The number of comparisons with the store that found no difference.
     pub checks_passed: u64,
-    /// How often it was not the same.
+    /// The number of comparisons that found a difference.
     pub checks_failed: u64,
-    /// How often it could not be compared.
+    /// The number of comparisons that failed.
     pub checks_broken: u64,
 }
 
@@ -69,9 +69,9 @@ pub struct Stats {
 pub struct ListStats {
     /// The position of the field in [`keelson_object::Index::fields`]; `None` without an index.
     pub index: Option<usize>,
-    /// How many lists.
+    /// The number of lists.
     pub lists: u64,
-    /// How many objects were looked at for them.
+    /// The number of objects that were examined for them.
     pub fetched: u64,
 }
 
@@ -136,7 +136,7 @@ impl Counters {
         }
     }
 
-    /// One more list of `scope` gave `page`.
+    /// Counts a list of `scope` that returned `page`.
     pub(crate) fn count_list(&self, scope: &Scope, page: &Page) {
         let index = match scope {
             Scope::Field { index, .. } => Some(*index),

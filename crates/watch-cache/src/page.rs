@@ -8,14 +8,14 @@ use keelson_store::Key;
 use crate::scope::Scope;
 use crate::snapshot::Snapshot;
 
-/// Which page.
+/// The request for a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<'r> {
-    /// Of which part of the resource.
+    /// The part of the resource.
     pub scope: &'r Scope,
     /// Behind which key; `None` is for the first page.
     pub after: Option<&'r Key>,
-    /// How many objects at most; `usize::MAX` for all.
+    /// The largest number of objects; `usize::MAX` for all.
     pub limit: usize,
 }
 
@@ -26,9 +26,9 @@ pub struct Page {
     pub objects: Vec<Arc<Frozen>>,
     /// Behind which key the next page begins, if there are more objects.
     pub next: Option<Key>,
-    /// How many objects there are behind this page; not known when they are filtered.
+    /// The number of objects behind this page; not known when they are filtered.
     pub remaining: Option<usize>,
-    /// How many objects were looked at.
+    /// The number of objects that were examined.
     pub fetched: usize,
 }
 

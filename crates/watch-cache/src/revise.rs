@@ -38,7 +38,8 @@ fn splice(json: &[u8], range: Range<usize>, text: &str) -> Bytes {
     out.freeze()
 }
 
-/// Where the text of the field `key` of the object `json` lies, quotes included. Fields of inner objects do not count.
+/// The range of the text of the field `key` in the object `json`, quotes included. Fields of inner objects do
+/// not count.
 fn value_range(json: &[u8], key: &[u8]) -> Option<Range<usize>> {
     let (mut at, mut depth, mut is_value) = (0, 0_usize, false);
     while let Some(byte) = json.get(at) {

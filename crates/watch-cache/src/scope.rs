@@ -39,7 +39,7 @@ impl Scope {
         }
     }
 
-    /// Whether somebody who sees this part learns anything from the event.
+    /// Whether the event concerns a watcher of this scope.
     pub(crate) fn concerns(&self, event: &Event) -> bool {
         self.holds(event.object()) || event.previous().is_some_and(|object| self.holds(object))
     }

@@ -1,7 +1,8 @@
-//! A cache compares itself with the store now and then: who serves from memory must not trust it for ever.
+//! Self-check: a cache compares itself with the store from time to time, because it must not trust its memory
+//! for ever.
 //!
-//! Upstream: cacher/delegator.go, consistencyChecker (v1.36.4). There a wrong cache is passed by until it is right
-//! again; here the feed lists everything, and watchers are ended, so that clients list again, too.
+//! Upstream: cacher/delegator.go, consistencyChecker (v1.36.4). There a wrong cache is bypassed until it is
+//! right again; here the feed lists everything, and watchers are ended, so that clients list again, too.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Weak;
@@ -15,10 +16,10 @@ use tracing::{error, warn};
 
 use crate::cache::Cache;
 
-/// How many differences are logged.
+/// The number of differences that are logged.
 const SHOWN: usize = 10;
 
-/// Compares every `period` and up to half as much more, until the cache is gone.
+/// Compares every `period` and up to half as much more, until the cache is dropped.
 pub(crate) fn start(cache: Weak<Cache>, clock: &Clock, prefix: &Key, period: Duration) -> AbortHandle {
     let (clock, pause) = (clock.clone(), period + spread(prefix, period / 2));
     let check = async move {

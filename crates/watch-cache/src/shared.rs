@@ -1,4 +1,4 @@
-//! What the feed, the readers and the watchers of a cache share.
+//! State shared by the feed, the readers and the watchers of a cache.
 //!
 //! Two locks, always taken in this order: `fan_out` (held by the feed while it publishes, so that its holder
 //! knows that all events of the history were handed out), then `state` (held for a few steps only; this is all that
@@ -41,7 +41,7 @@ pub(crate) struct State {
     pub(crate) kept: Kept,
     /// Everything that the store's watch says up to here is in the snapshot.
     applied: Revision,
-    /// When anything changed for the last time.
+    /// The revision of the last change.
     changed: Revision,
     bytes: u64,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Change {
     pub(crate) object: Option<Arc<Frozen>>,
 }
 
-/// What a watcher got from the history.
+/// The result of reading the history for a watcher.
 pub(crate) enum Replay {
     /// Everything up to `next`, and whether that is the end.
     Read { next: u64, at_end: bool },
@@ -62,7 +62,7 @@ pub(crate) enum Replay {
     Gone,
 }
 
-/// How many events of the history a watcher looks at before it lets others have the lock.
+/// The number of history events that a watcher reads before it releases the lock.
 const REPLAY_BATCH: usize = 512;
 
 impl State {
@@ -98,7 +98,7 @@ impl State {
         self.snapshot.set_revision(reached);
     }
 
-    /// The state as of a revision, if it is at hand.
+    /// The state at a revision, if the cache has it.
     pub(crate) fn exact(&self, revision: Revision) -> Option<Snapshot> {
         if revision >= self.changed && revision <= self.snapshot.revision() {
             return Some(self.snapshot.clone().at(revision));
@@ -112,12 +112,12 @@ impl Shared {
         self.state.lock().snapshot.clone()
     }
 
-    /// After which revision the feed goes on.
+    /// The revision after which the feed continues.
     pub(crate) fn applied(&self) -> Revision {
         self.state.lock().applied
     }
 
-    /// One change that the store's watch told.
+    /// Applies a change from the store's watch.
     pub(crate) fn publish(&self, change: Change) {
         let fan_out = self.fan_out.lock();
         let (event, revision) = {
@@ -131,7 +131,7 @@ impl Shared {
             state.reach(revision);
             (event, revision)
         };
-        // Readers before watchers: a writer may be waiting to read what it wrote.
+        // Readers before watchers: a writer may be waiting to read its own write.
         self.freshness.reach(revision);
         if let Some(event) = event {
             self.counters.events.add(1);
@@ -139,9 +139,10 @@ impl Shared {
         }
     }
 
-    /// The differences between what we have and a list of the store at `revision`: readers see all of them or none.
+    /// Applies the differences between the cache and a list of the store at `revision`: readers see all of
+    /// them or none.
     ///
-    /// Which change came first is a guess, so that nobody may start a watch among them.
+    /// The order of the changes is a guess, so no watch may start among them.
     pub(crate) fn replace(&self, changes: Vec<Change>, revision: Revision) {
         let fan_out = self.fan_out.lock();
         let events: Vec<_> = {
@@ -163,7 +164,7 @@ impl Shared {
         }
     }
 
-    /// The store's watch has told everything up to here.
+    /// The store's watch has delivered everything up to here.
     pub(crate) fn progress(&self, revision: Revision) {
         {
             let mut state = self.state.lock();
@@ -173,7 +174,7 @@ impl Shared {
         self.freshness.reach(revision);
     }
 
-    /// Somebody found out that nothing happened to our objects up to here, and gets the state as of then or later.
+    /// Records that our objects did not change up to here, and returns the state at this revision or later.
     pub(crate) fn unchanged_up_to(&self, revision: Revision) -> Snapshot {
         let snapshot = {
             let mut state = self.state.lock();
@@ -211,7 +212,7 @@ impl Shared {
         mailbox.is_quiet().then(|| self.state.lock().snapshot.revision())
     }
 
-    /// Ends all watchers and all who wait.
+    /// Ends all watchers and all waiting readers.
     pub(crate) fn close(&self) {
         self.counters.following.store(false, Relaxed);
         self.fan_out.lock().close();

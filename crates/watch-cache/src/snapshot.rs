@@ -48,12 +48,12 @@ impl Snapshot {
         self.revision
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
@@ -136,7 +136,7 @@ impl Snapshot {
         [self.prefix.as_str(), namespace, slash, name].concat()
     }
 
-    /// The positions of the fields whose index is not what the objects say.
+    /// The positions of the fields whose index does not agree with the objects.
     pub(crate) fn wrong_indexes(&self) -> impl Iterator<Item = usize> {
         let is_wrong = |index: &&FieldIndex| {
             let value = |object: &Frozen| object.index().fields.get(index.position).cloned();
@@ -161,7 +161,7 @@ impl Snapshot {
         self.revision = revision;
     }
 
-    /// Puts an object in place of what is there (`None`: nothing), and gives what was there.
+    /// Replaces an object (`None` removes it), and returns the previous one.
     pub(crate) fn set(&mut self, key: &Key, object: Option<&Arc<Frozen>>) -> Option<Arc<Frozen>> {
         let previous = match object {
             Some(object) => self.objects.insert(key.clone(), object.clone()),

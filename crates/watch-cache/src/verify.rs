@@ -40,7 +40,7 @@ impl Cache {
         self.compare(&snapshot, None).await
     }
 
-    /// The same without a look at the content of what has the right revision: it costs as much as listing everything.
+    /// The same, but compares only revisions and not content: the cost is that of listing everything.
     pub(crate) async fn verify_revisions(&self) -> Result<Vec<Difference>> {
         let snapshot = self.fresh().await?;
         self.compare(&snapshot, Some(&snapshot)).await

@@ -26,16 +26,16 @@ use crate::scope::Scope;
 use crate::shared::{Replay, Shared};
 use crate::snapshot::Snapshot;
 
-/// What a watcher wants to see.
+/// The parameters of a watch.
 #[derive(Clone, Debug)]
 pub struct WatchRequest {
-    /// Where to begin.
+    /// The start.
     pub start: Start,
-    /// Which objects.
+    /// The objects.
     pub scope: Scope,
-    /// Which bookmarks.
+    /// The bookmarks.
     pub bookmarks: Bookmarks,
-    /// How long the watch will last, if that is known: a last bookmark comes shortly before the end.
+    /// The duration of the watch, if it is known: a last bookmark comes shortly before the end.
     pub lives: Option<Duration>,
 }
 
@@ -46,16 +46,16 @@ impl WatchRequest {
     }
 }
 
-/// Where a watch begins.
+/// The start of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// With all objects as they are now, as if they were added, and then what happens.
+    /// With all current objects as added, followed by changes.
     Snapshot,
-    /// With what happens after a revision. It may lie in the future: then everything up to it is left out.
+    /// With the changes after a revision. It may lie in the future: then everything up to it is left out.
     After(Revision),
 }
 
-/// What a watcher gets.
+/// An item that a watcher gets.
 #[derive(Clone, Debug)]
 pub enum Signal {
     /// Something happened.
@@ -74,15 +74,15 @@ pub struct Watcher {
     id: u64,
     scope: Scope,
     phase: Phase,
-    /// What comes next; only what is wanted is in it.
+    /// The next events; unwanted ones are filtered out already.
     buffer: VecDeque<Arc<Event>>,
-    /// The sequence of the next event of the history to look at.
+    /// The sequence of the next history event to read.
     cursor: u64,
     /// Nothing up to this revision is delivered, except initial objects.
     after: Revision,
     /// Everything up to this revision was delivered.
     seen: Revision,
-    /// Whether it still gets what was there when it came.
+    /// Whether it is still getting the initial objects.
     is_beginning: bool,
     bookmarks: Bookmarks,
     schedule: Schedule,
@@ -96,7 +96,7 @@ enum Phase {
     Ended,
 }
 
-/// How many initial objects are taken from the snapshot at a time.
+/// The number of initial objects that are taken from the snapshot at a time.
 const INITIAL_BATCH: usize = 64;
 
 impl Watcher {
@@ -131,8 +131,8 @@ impl Watcher {
         })
     }
 
-    /// What comes next; waits for it. `None` when the cache is closed, or after an error. Nothing is lost when the
-    /// future is dropped.
+    /// The next item; waits for it. `None` when the cache is closed, or after an error. No item is lost when
+    /// the future is dropped.
     pub async fn next(&mut self) -> Option<Result<Signal>> {
         loop {
             if let Some(signal) = self.ready() {
@@ -151,7 +151,7 @@ impl Watcher {
         }
     }
 
-    /// What comes next, if it is there already: who writes to a client can fill a frame before it sends it.
+    /// The next item, if it is available already: a response can fill a frame before it is sent.
     pub fn ready(&mut self) -> Option<Result<Signal>> {
         if let Some(bookmark) = self.bookmark() {
             return Some(Ok(bookmark));
@@ -184,7 +184,8 @@ impl Watcher {
         }
     }
 
-    /// Takes some initial objects. After the last one, says so to those who asked.
+    /// Takes some initial objects. After the last one, returns the bookmark that marks their end if it was
+    /// requested.
     fn fill_initial(&mut self) -> Option<Signal> {
         let Phase::Initial { snapshot, last } = &mut self.phase else {
             return None;
@@ -216,7 +217,7 @@ impl Watcher {
         self.go_live()
     }
 
-    /// Listens, and reads what came between the last look at the history and now.
+    /// Listens, and reads the events between the last read of the history and now.
     fn go_live(&mut self) -> Result<()> {
         self.is_beginning = false;
         if !self.mailbox.listen() {
@@ -227,7 +228,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// Takes some events from the history. Says whether that was the last of them.
+    /// Takes some events from the history. Returns whether these were the last ones.
     fn replay(&mut self) -> Result<bool> {
         let (scope, after) = (&self.scope, self.after);
         let wanted = |event: &Event| event.revision() > after && scope.concerns(event);
@@ -244,7 +245,7 @@ impl Watcher {
         }
     }
 
-    /// Takes what is in the queue. Says whether there is a reason to look again.
+    /// Takes the events in the queue. Returns whether there is a reason to look again.
     fn fill_from_queue(&mut self) -> bool {
         match self.mailbox.take(&mut self.buffer) {
             Found::Nothing => return false,

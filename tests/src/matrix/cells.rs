@@ -6,7 +6,7 @@ use std::fmt;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// How a reason begins that names a binding.
+/// The beginning of a reason that names a binding.
 const BY_ROLE: &str = "RBAC: allowed by ";
 
 /// One answer.
@@ -23,7 +23,7 @@ impl Cell {
         Cell { letter, reasons: BTreeSet::from([why]) }
     }
 
-    /// Whether it is a yes.
+    /// Whether the request is allowed.
     pub fn is_yes(&self) -> bool {
         self.letter == 'y'
     }
@@ -38,7 +38,8 @@ impl Cell {
         self.reasons.extend(other.reasons.iter().cloned());
     }
 
-    /// Adds the bindings that others heard of, if they are `for_whom`, which is asked with `Group "system:nodes"`.
+    /// Adds the bindings that other subjects got as a reason, if `for_whom` accepts their subject, such as
+    /// `Group "system:nodes"`.
     pub fn complete(&mut self, heard: &Cell, for_whom: impl Fn(&str) -> bool) {
         if self.may_have_others() {
             let is_theirs =
@@ -47,7 +48,7 @@ impl Cell {
         }
     }
 
-    /// Whether what was seen is what was expected.
+    /// Whether the answer is as expected.
     pub fn covers(&self, seen: &Cell) -> bool {
         self.letter == seen.letter && seen.reasons.is_subset(&self.reasons)
     }
@@ -67,7 +68,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Default)]
 pub(super) struct Table {
     letters: Vec<String>,

@@ -2,15 +2,17 @@
 
 use serde_json::{Value, json};
 
-/// `{user: jane, verb: get, say: deny, reason: because}`: the first row that fits decides, who fits none gets no opinion.
+/// `{user: jane, verb: get, say: deny, reason: because}`: the first matching row decides; without one there
+/// is no opinion.
 ///
-/// What is said: `allow`, `deny`, `both`, `nothing`, `garbage`, `stranger` (an object of another kind) or a status
-/// code. A row fits by `user`, `group`, `verb`, `resource`, `namespace` and `path`, as far as it has them.
+/// Values of `say`: `allow`, `deny`, `both`, `nothing`, `garbage`, `stranger` (an object of another kind) or
+/// a status code. A row matches by `user`, `group`, `verb`, `resource`, `namespace` and `path`, if it has
+/// them.
 #[derive(Clone, Debug, Default)]
 pub struct Hook(Vec<Value>);
 
 impl Hook {
-    /// With these rows.
+    /// A webhook with these rows.
     pub fn new(rows: Vec<Value>) -> Hook {
         Hook(rows)
     }

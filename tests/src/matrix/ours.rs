@@ -91,7 +91,7 @@ fn webhook(matrix: &Matrix, stage: &Stage) -> Result<Webhook> {
     Ok(Webhook::new(Client::new(target, &clock)?, settings, Arc::new(Nobody), clock))
 }
 
-/// Nobody counts here.
+/// Metrics that count nothing.
 struct Nobody;
 
 impl WebhookObserver for Nobody {
@@ -99,7 +99,7 @@ impl WebhookObserver for Nobody {
     fn failed_open(&self, _: &str, _: &'static str) {}
 }
 
-/// Features as the flags of [`crate::upstream::EVERYTHING`] have them, on top of what is on by itself.
+/// The feature gates of the flags in [`crate::upstream::EVERYTHING`], on top of the defaults.
 fn is_on(feature: &str) -> bool {
     let off = [
         "DRADeviceTaintRules",

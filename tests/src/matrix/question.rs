@@ -1,4 +1,4 @@
-//! Who asks for what.
+//! Subjects and requests of a matrix.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,14 +13,14 @@ use super::Cell;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
-/// Who asks.
+/// The subject of a request.
 pub struct Who {
     user: String,
     groups: Vec<String>,
     extra: BTreeMap<String, Vec<String>>,
 }
 
-/// For what.
+/// A request.
 #[derive(Default)]
 pub struct Request {
     verb: String,
@@ -36,7 +36,7 @@ pub struct Request {
 }
 
 impl Who {
-    /// From `{user: jane, groups: [dev]}`.
+    /// Reads `{user: jane, groups: [dev]}`.
     pub fn read(value: &Value) -> Who {
         Who {
             user: value["user"].as_str().unwrap_or_default().to_owned(),
@@ -45,7 +45,7 @@ impl Who {
         }
     }
 
-    /// Whether this is the subject of a binding as reasons write it, `Group "dev"`.
+    /// Whether this is the subject of a binding in the form of reasons, `Group "dev"`.
     pub(super) fn is(&self, subject: &str) -> bool {
         let Some((kind, name)) = subject.split_once(' ') else { return false };
         let name = name.trim_matches('"');
@@ -67,7 +67,7 @@ impl fmt::Display for Who {
 }
 
 impl Request {
-    /// From `get pods in:web name:front`.
+    /// Reads `get pods in:web name:front`.
     pub fn parse(text: &str) -> Result<Request> {
         let mut words = text.split(' ');
         let (Some(verb), Some(what)) = (words.next(), words.next()) else { bail!("verb what: {text}") };
@@ -132,7 +132,7 @@ impl Request {
     }
 }
 
-/// What a server answers.
+/// The answer of a server.
 pub(super) async fn ask(client: &Client, body: &Value) -> Result<Cell> {
     let answer = client.post(REVIEWS, body).await;
     ensure!(answer.status == 201, "{body}: {}", answer.text());

@@ -1,4 +1,4 @@
-//! What a server needs to decide by a matrix: files, a webhook, objects.
+//! Stage: the files, the webhook and the objects that a server needs for a matrix.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use super::{Cell, Hook, Matrix, Request, Who};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
-/// How long a server may take to learn of objects.
+/// The time limit for a server to see new objects.
 const LEARNS_WITHIN: Duration = Duration::from_secs(20);
 
 /// Files and a webhook; they go away when this is dropped.
@@ -26,7 +26,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// For a matrix.
+    /// The stage of a matrix.
     pub async fn new(matrix: &Matrix) -> Result<Stage> {
         let hook = Hook::new(matrix.webhook.clone());
         let callee = Callee::open(move |asked| hook.answer(&asked.body)).await?;
@@ -57,7 +57,7 @@ impl Stage {
         &self.flags
     }
 
-    /// Whom to ask, and who vouches for them.
+    /// The URL of the webhook, and its CA.
     pub(super) fn webhook(&self) -> (String, &str) {
         (self.callee.url("/authorize"), self.callee.ca())
     }
@@ -79,7 +79,7 @@ impl Matrix {
         self.modes.split(',').any(|it| it == mode)
     }
 
-    /// One policy a line; what is no object is a comment.
+    /// One policy per line; a value that is not an object becomes a comment.
     pub(super) fn policy_file(&self) -> String {
         let lines = self.policies.iter().map(|it| match it {
             Value::String(comment) => format!("# {comment}\n"),
@@ -178,7 +178,7 @@ fn role_sentinels() -> [Value; 4] {
     ]
 }
 
-/// The same for what is followed for nodes.
+/// The same for the resources that the node authorizer watches.
 fn node_sentinels() -> [Value; 4] {
     let meta = json!({"name": "sentinel"});
     [

@@ -1,4 +1,4 @@
-//! How a server is asked: new objects and changes are tried without being written.
+//! Requests of validation cases: creates and updates are sent as dry runs.
 
 use anyhow::{Context, Result, bail, ensure};
 use keelson_codec::json;
@@ -8,7 +8,7 @@ use keelson_testkit::{Answer, Client, fixture};
 use super::case::{Case, Outcome};
 use super::{File, edit};
 
-/// What is ours alone and means no difference.
+/// The prefix of our own warnings, which do not count as a difference.
 const OWN_WARNING: &str = "stored without effect: ";
 
 pub(super) async fn file(file: &File, client: &Client) -> Result<Vec<Outcome>> {
@@ -41,7 +41,7 @@ pub(super) async fn create(object: &Map, client: &Client, namespace: &str) -> Re
     Ok(at.filter(|_| created["metadata"]["uid"].is_string()))
 }
 
-/// Where objects of a kind are.
+/// The paths of objects of a kind.
 struct Place {
     all: String,
     is_namespaced: bool,
@@ -88,7 +88,8 @@ impl Place {
     }
 }
 
-/// Puts the object at `at` with changes to `to`. Upstream's own loops write some kinds, too: who loses tries again.
+/// Puts the object at `at` with changes to `to`. Upstream's own controllers write some kinds, too: conflicts
+/// are retried.
 async fn put(client: &Client, at: &str, to: &str, changes: &Map) -> Result<Answer> {
     const ATTEMPTS: usize = 10;
     let mut attempt = 1;

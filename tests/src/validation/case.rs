@@ -1,4 +1,4 @@
-//! A case as it stands in the file, and what came of it.
+//! A case of a file, and its outcome.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use super::File;
 
 /// Something that is tried with an object.
 pub struct Case {
-    /// What the case shows.
+    /// The name of the case.
     pub name: String,
-    /// What is expected.
+    /// The expected outcome.
     pub expected: Outcome,
     pub(super) set: Map,
     pub(super) given: Vec<Change>,
     pub(super) update: Option<Change>,
-    /// As it stands in the file.
+    /// The case as it is in the file.
     pub(super) written: Map,
 }
 
@@ -28,19 +28,19 @@ pub(super) struct Change {
     pub(super) set: Map,
 }
 
-/// What a server says.
+/// The outcome of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// The status code; 0 stands for any that accepts.
+    /// The status code; 0 means any success.
     pub code: u16,
-    /// What is wrong.
+    /// The errors.
     pub errors: Vec<String>,
-    /// What the client is warned of.
+    /// The warnings.
     pub warnings: Vec<String>,
 }
 
 impl Outcome {
-    /// Whether `seen` is what is expected here.
+    /// Whether `seen` matches this expectation.
     pub fn admits(&self, seen: &Outcome) -> bool {
         self.code == seen.code && all(&self.errors, &seen.errors) && all(&self.warnings, &seen.warnings)
     }
@@ -50,7 +50,7 @@ fn all(expected: &[String], seen: &[String]) -> bool {
     expected.len() == seen.len() && expected.iter().zip(seen).all(|(expected, seen)| fits(expected, seen))
 }
 
-/// Whether `seen` is what `expected` says, as far as it says it.
+/// Whether `seen` matches `expected`, which may be a prefix.
 pub(super) fn fits(expected: &str, seen: &str) -> bool {
     match expected.strip_suffix('…') {
         Some(beginning) => seen.starts_with(beginning),

@@ -58,7 +58,7 @@ pub(super) fn check_match_conditions(parent: &Map, at: &Path<'_>, errors: &mut F
     }
 }
 
-/// An expression says something.
+/// An expression must not be blank.
 pub(super) fn check_expression(parent: &Map, detail: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     if is_blank(parent, "expression") {
         errors.required(&at.key("expression"), detail);
@@ -83,7 +83,7 @@ pub(super) fn check_variables(spec: &Map, at: &Path<'_>, errors: &mut FieldError
     }
 }
 
-/// `[_a-zA-Z][_a-zA-Z0-9]*`, and none of the words that mean something.
+/// `[_a-zA-Z][_a-zA-Z0-9]*`, and not a reserved word.
 fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())

@@ -1,4 +1,4 @@
-//! What webhooks and policies have in common: which requests they are about, and how they may be called.
+//! Matching rules that webhooks and policies have in common: matched requests and call conditions.
 
 use std::future::ready;
 
@@ -25,7 +25,7 @@ pub(super) fn default_rules(map: &mut Map, list: &str) {
     }
 }
 
-/// What the policies and bindings of every version call MatchResources.
+/// Defaults of MatchResources, in policies and bindings of every version.
 pub(super) fn default_match_resources(map: &mut Map) {
     default_selectors(map);
     default_rules(map, "resourceRules");

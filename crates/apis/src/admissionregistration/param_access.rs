@@ -2,8 +2,8 @@
 //! because the policy shows it to others.
 //!
 //! A policy names a kind (`paramKind`): its author needs `get` on all objects of it. A binding names objects
-//! (`paramRef`): its author needs `get` on the one it names, or `list` where it has a selector. What a policy says
-//! about a kind that is not served is asked for all resources of that version.
+//! (`paramRef`): its author needs `get` on the one it names, or `list` where it has a selector. For a kind
+//! that is not served, the permission is checked for all resources of that version.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ const GROUP: &str = "admissionregistration.k8s.io";
 pub(super) struct ParamAccess {
     pub(super) kind: GroupKind,
     pub(super) refers: Refers,
-    /// Where names are reserved for what is configured in files.
+    /// The names that are reserved for configurations in files.
     pub(super) names: Option<ReservedNames>,
 }
 
-/// What refers to parameters, and how.
+/// How an object refers to parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refers {
     /// A policy, to a kind.
@@ -36,7 +36,7 @@ pub(super) enum Refers {
     Binding(Policies),
 }
 
-/// Which policies a binding may name.
+/// The policies that a binding may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policies {
     Mutating,
@@ -93,7 +93,7 @@ async fn check_policy(write: &Write<'_>) -> Option<String> {
     })
 }
 
-/// Why the author of a binding may not name its parameters. It is asked at every change, as upstream does.
+/// Why the author of a binding may not name its parameters. It is checked at every change, as upstream does.
 async fn check_binding(write: &Write<'_>, policies: Policies) -> Result<Option<String>> {
     let spec = write.object.fields.map("spec");
     let Some(named) = spec.and_then(|it| it.map("paramRef")) else { return Ok(None) };
@@ -147,7 +147,7 @@ fn param_kind(policy: &Object) -> Option<&Map> {
     policy.fields.map("spec").and_then(|it| it.map("paramKind"))
 }
 
-/// Where parameters are, as far as that is known.
+/// The resource of the parameters, where it is known.
 struct Params {
     version: Option<ApiVersion>,
     live: Option<Arc<Live>>,
@@ -166,7 +166,7 @@ impl Params {
         Params { version, live }
     }
 
-    /// What is asked for: everything, as far as nothing is known.
+    /// The target of the permission check: parts that are unknown match everything.
     fn target<'t>(&'t self, namespace: &'t str, name: &'t str) -> Target<'t> {
         let version = self.version.as_ref();
         Target::Resource {
@@ -179,7 +179,7 @@ impl Params {
         }
     }
 
-    /// What could not be done to find out more.
+    /// Why the resource of the kind could not be determined.
     fn problem(&self, kind: &Map) -> Option<String> {
         let text = |key| kind.str(key).unwrap_or_default();
         let shown = || format!("paramKind &{{{} {}}}", text("apiVersion"), text("kind"));
@@ -293,7 +293,7 @@ mod tests {
         };
         let refers = Refers::Binding(Policies::Validating);
         let named = binding(r#""name": "x", "namespace": "default""#);
-        // There is no policy of that name, so it could be about anything.
+        // The policy does not exist, so it could be about any resource.
         assert_eq!(told(refers, "get */* * in:default name:x", &named, None).await, "");
         assert_eq!(told(refers, "list */* * in: name:", &binding(r#""selector": {}"#), None).await, "");
         let refusal = "spec.paramRef: Forbidden: unable to get policy p to determine minimum required permissions and \

@@ -17,12 +17,12 @@ pub(crate) enum Policy {
     Validating,
 }
 
-/// `rules` is how the policy calls what it counts.
+/// `rules` is the column name of the counted list.
 pub(crate) fn columns(rules: &str, count: fn(&Object) -> Cell) -> [Column; 4] {
     [Column::name(), Column::counted(rules, count), Column::computed("ParamKind", param_kind), Column::age()]
 }
 
-/// How many entries a list in the spec has.
+/// The number of entries of a list in the spec.
 pub(crate) fn count(object: &Object, list: &str) -> Cell {
     Cell::Int(object.fields.map("spec").map_or(0, |spec| spec.list(list).len()) as i64)
 }
@@ -182,7 +182,7 @@ fn check_validations(name: &str, spec: &Map, at: &Path<'_>, errors: &mut FieldEr
     }
 }
 
-/// As upstream prints it.
+/// The audit annotation as upstream prints it.
 fn audit_form(annotation: &Map) -> Value {
     let fields = [("Key", "key"), ("ValueExpression", "valueExpression")];
     let shown = fields.map(|(name, field)| (name.into(), annotation.str(field).unwrap_or_default().into()));

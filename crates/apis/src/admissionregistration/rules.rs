@@ -1,4 +1,4 @@
-//! Which requests webhooks and policies are about: operations, groups, versions, resources.
+//! Rules of webhooks and policies: operations, groups, versions, resources.
 //!
 //! Upstream: pkg/apis/admissionregistration/validation/validation.go (v1.36.4).
 
@@ -11,14 +11,14 @@ use crate::shared::edit::is_set;
 use crate::shared::strings::is_listed;
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
-/// What is deleted cannot be changed.
+/// A mutating policy cannot match DELETE.
 const MUTATING_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
 const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
 const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
 const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
 
-/// A field that is one of a few texts, if it is there.
+/// Checks that a field, if it is present, has one of the known values.
 pub(super) fn check_one_of(map: &Map, field: &str, known: &[&str], at: &Path<'_>, errors: &mut FieldErrors) {
     if let Some(text) = map.str(field)
         && !known.contains(&text)
@@ -27,17 +27,17 @@ pub(super) fn check_one_of(map: &Map, field: &str, known: &[&str], at: &Path<'_>
     }
 }
 
-/// What happens if nobody answers.
+/// Checks `failurePolicy`.
 pub(super) fn check_failure_policy(map: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_one_of(map, "failurePolicy", &FAILURE_POLICIES, at, errors);
 }
 
-/// Whether what others changed is looked at again.
+/// Checks `reinvocationPolicy`.
 pub(super) fn check_reinvocation_policy(map: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_one_of(map, "reinvocationPolicy", &REINVOCATION_POLICIES, at, errors);
 }
 
-/// Whether other versions of what is matched are meant, too.
+/// Checks `matchPolicy`.
 pub(super) fn check_match_policy(map: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_one_of(map, "matchPolicy", &MATCH_POLICIES, at, errors);
 }
@@ -64,7 +64,7 @@ pub(super) fn check_match_resources(resources: &Map, at: &Path<'_>, errors: &mut
     }
 }
 
-/// Only what is written can be changed.
+/// Checks that the operations write an object, which a policy can mutate.
 pub(super) fn check_mutating_operations(resources: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     for operation in resources.maps("resourceRules").flat_map(|rule| rule.strings("operations")) {
         if !MUTATING_OPERATIONS.contains(&operation) {
@@ -105,7 +105,7 @@ pub(super) fn check_rule(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_one_of(rule, "scope", &SCOPES, at, errors);
 }
 
-/// A list that is not empty; a star stands for all, so that nothing stands beside it.
+/// Checks that a list is not empty; a star means all, so it must be the only item.
 fn check_filled(rule: &Map, list: &str, what: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let items = rule.list(list);
     if items.is_empty() {
@@ -117,7 +117,7 @@ fn check_filled(rule: &Map, list: &str, what: &str, at: &Path<'_>, errors: &mut 
     }
 }
 
-/// `pods`, `pods/status`, `pods/*`, `*/status`, `*`, `*/*`: what an entry covers is not said again.
+/// `pods`, `pods/status`, `pods/*`, `*/status`, `*`, `*/*`: an entry must not be covered by another one.
 ///
 /// Upstream: pkg/apis/admissionregistration/validation/validation.go, validateResources (v1.36.4).
 fn check_resources(items: &[Value], at: &Path<'_>, errors: &mut FieldErrors) {

@@ -1,4 +1,4 @@
-//! MutatingWebhookConfiguration and ValidatingWebhookConfiguration: servers that are asked.
+//! MutatingWebhookConfiguration and ValidatingWebhookConfiguration.
 
 mod validation;
 

@@ -1,7 +1,7 @@
 //! CustomResourceDefinition v1beta1: the form in which definitions are stored, because it is shorter.
 //!
-//! Nobody serves this version any more. What all versions of a kind share stands beside them here, and in each of them
-//! in v1.
+//! This version is no longer served. Fields that all versions of a kind share are stored once beside them
+//! here; in v1 each version repeats them.
 //!
 //! Upstream: apiextensions-apiserver/pkg/apis/apiextensions/{v1,v1beta1}/conversion.go, v1beta1/defaults.go (v1.36.4).
 
@@ -9,7 +9,7 @@ use keelson_object::{Map, Object, Value};
 
 use super::custom_resource_definition::definition::Definition;
 
-/// What stands once beside the versions, and how it is called in each of them.
+/// The fields beside the versions, and their names in each version.
 const SHARED: [(&str, &str); 4] = [
     ("validation", "schema"),
     ("subresources", "subresources"),
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(sorted(object), sorted(read(v1)));
     }
 
-    /// What is stored of a definition, to the byte, and that it is read back.
+    /// Checks the stored bytes of a definition, and that it is read back.
     #[track_caller]
     fn check_stored(v1: &str, v1beta1: &str) {
         let mut object = read(v1);

@@ -1,4 +1,4 @@
-//! APIService: who answers for a version of a group.
+//! APIService: the server that is responsible for a version of a group.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
@@ -78,7 +78,7 @@ impl Strategy for ApiService {
         if !prefix.is_empty() && name_rules::path_segment_prefix(prefix).is_empty() {
             check_name("generateName", prefix, spec, errors);
         }
-        // What cannot stand in a path has been told already.
+        // Names that cannot be part of a path have been reported already.
         if name_rules::path_segment_name(name).is_empty() {
             check_name("name", name, spec, errors);
         }
@@ -143,7 +143,7 @@ fn check_spec(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// How many bytes `caBundle` has when it is decoded.
+/// The length of the decoded `caBundle` in bytes.
 fn bundle_size(spec: &Map) -> usize {
     let text = spec.str("caBundle").unwrap_or_default();
     let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();

@@ -9,10 +9,10 @@ use crate::shared::edit::fill;
 use crate::shared::pod_template::{self, Gates};
 use crate::shared::{spec_and_status, status, workload_columns, workload_rules};
 
-/// Daemon sets, as far as features are on.
+/// DaemonSets, with feature gates.
 pub(crate) struct DaemonSet(pub(crate) Gates);
 
-/// Where the count of the changes of the template is kept since it is no field any more.
+/// The annotation that counts changes of the template; it was a field once.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 pub(crate) fn columns() -> Vec<Column> {

@@ -18,7 +18,7 @@ use crate::shared::{
     counts, immutable, name_warning, read, spec_and_status, status, workload_columns, workload_rules,
 };
 
-/// Deployments, as far as features are on.
+/// Deployments, with feature gates.
 pub(crate) struct Deployment {
     gates: Gates,
     off: Off,
@@ -127,7 +127,7 @@ impl Deployment {
     }
 }
 
-/// The revision to go back to was a field once, and is a number still.
+/// The rollback revision was a field once: a number in the annotation is normalized, an empty one is removed.
 ///
 /// Upstream: pkg/apis/apps/v1/conversion.go, Convert_apps_Deployment_To_v1_Deployment (v1.36.4).
 fn settle_rollback(meta: &mut ObjectMeta) {

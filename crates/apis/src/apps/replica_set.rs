@@ -12,7 +12,7 @@ use crate::shared::{
     counts, immutable, name_warning, spec_and_status, status, workload_columns, workload_rules,
 };
 
-/// Replica sets, as far as features are on.
+/// ReplicaSets, with feature gates.
 pub(crate) struct ReplicaSet {
     gates: Gates,
     off: Off,

@@ -15,7 +15,7 @@ use crate::shared::{claim, claim_rules, spec_and_status, workload_columns, workl
 use rules::Tolerance;
 
 pub(crate) struct StatefulSet {
-    /// Whether more than one pod may be down during an update.
+    /// Whether more than one pod may be unavailable during an update.
     max_unavailable: bool,
     off: Off,
     gates: Gates,
@@ -113,7 +113,7 @@ impl StatefulSet {
         }
     }
 
-    /// Only who does not name a type gets the parameters of the usual one.
+    /// Parameters of the default strategy are set only if no type is given.
     fn default_update(&self, strategy: &mut Map) {
         if strategy.str("type").is_none_or(str::is_empty) {
             strategy.set("type", "RollingUpdate");

@@ -1,4 +1,4 @@
-//! SelfSubjectReview: who am I?
+//! SelfSubjectReview: returns the user of the request.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -8,7 +8,7 @@ use keelson_registry::{Answer, Context, Result};
 pub(crate) struct SelfSubjectReviews;
 
 impl Answer for SelfSubjectReviews {
-    /// What was posted does not matter.
+    /// The posted object does not matter.
     ///
     /// Upstream: pkg/registry/authentication/selfsubjectreview/rest.go, Create (v1.36.4).
     fn answer<'a>(&'a self, context: &'a Context, _: &'a str, body: Object) -> BoxFuture<'a, Result<Object>> {

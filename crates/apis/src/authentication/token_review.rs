@@ -1,4 +1,4 @@
-//! TokenReview: whose token is this?
+//! TokenReview: authenticates a token.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -46,7 +46,7 @@ impl TokenReviews {
                 status.set("audiences", audiences.collect::<Vec<_>>());
             }
             Ok(None) => {}
-            // Upstream asks twice: whether the token is that of the server itself, and then everybody else.
+            // Upstream tries two authenticators: that of the server's own token, and then all others.
             Err(error) => {
                 let both = AuthError::Several(vec![AuthError::InvalidBearerToken, error]);
                 status.set("error", both.to_string());

@@ -1,4 +1,4 @@
-//! SubjectAccessReview and its relatives: may somebody do this?
+//! SubjectAccessReview, SelfSubjectAccessReview and LocalSubjectAccessReview.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) struct AccessReviews {
     pub(crate) who: Who,
 }
 
-/// Whose access is reviewed.
+/// The user whose access is reviewed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     /// The user that the review names.

@@ -1,11 +1,11 @@
-//! What a review asks, as the authorizer wants to hear it.
+//! Authorizer attributes of an access review.
 
 use keelson_authn::User;
 use keelson_authz::{Attributes, Authorizer, Selectors, Subject, Target, Verdict};
 use keelson_object::selector::{field, label};
 use keelson_object::{Map, SmolStr, Value};
 
-/// What is asked about: `spec` of a review, with its selectors read.
+/// The attributes of a review: its `spec`, with the selectors parsed.
 pub(super) struct Question<'s> {
     spec: &'s Map,
     fields: Read<field::Term>,
@@ -47,7 +47,7 @@ impl<'s> Question<'s> {
         authorizer.authorize(&Attributes { user, verb, target, path, selectors }).await
     }
 
-    /// What is said about selectors that could not be read, or not all of them.
+    /// The messages about selectors that could not be parsed completely.
     pub(super) fn unread(&self) -> Vec<String> {
         let said = [("fieldSelector", self.fields.how()), ("labelSelector", self.labels.how())];
         let said = said.into_iter().filter_map(|(name, how)| {

@@ -1,4 +1,4 @@
-//! What must hold for a review of somebody's access.
+//! Validation of access reviews.
 //!
 //! Upstream: pkg/apis/authorization/validation/validation.go (v1.36.4).
 
@@ -96,7 +96,7 @@ fn check_label(requirement: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Operators that nobody knows are let through: the client may be newer than the server.
+/// Unknown operators are allowed: the client may be newer than the server.
 fn check_values(requirement: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let values = requirement.list("values");
     match requirement.str("operator").unwrap_or_default() {
@@ -111,7 +111,7 @@ fn check_values(requirement: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// The names and the order of upstream's internal type, which has no JSON of its own.
+/// The field names and the order of upstream's internal type, which has no JSON names.
 fn as_upstream_prints_it(path: &Map) -> Value {
     let mut shown = Map::new();
     shown.push_new("Path", path.str("path").unwrap_or_default());

@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscaler: turns the scale of something so that its metrics stay near their targets.
+//! HorizontalPodAutoscaler: adjusts the scale of a workload so that its metrics stay near their targets.
 
 mod behavior;
 mod columns;
@@ -21,10 +21,10 @@ use crate::shared::gated::{Feature, Off};
 use crate::shared::read::sub;
 use crate::shared::{counts, status};
 
-/// Autoscalers, as far as features are on.
+/// Autoscalers, with feature gates.
 pub(crate) struct HorizontalPodAutoscaler {
     off: Off,
-    /// Whether everything may be scaled away.
+    /// Whether zero replicas are allowed.
     may_be_zero: bool,
 }
 
@@ -38,7 +38,7 @@ const FEATURES: [Feature; 1] = [Feature {
 /// The version that says less.
 const V1: &str = "autoscaling/v1";
 
-/// How busy processors should be if nobody says, in percent.
+/// The default target of CPU utilization, in percent.
 const CPU_UTILIZATION: i64 = 80;
 
 impl Strategy for HorizontalPodAutoscaler {

@@ -15,7 +15,7 @@ use crate::shared::pod_template::{self, Gates};
 use crate::shared::read::{NOTHING, sub};
 use crate::shared::{name_warning, spec_and_status, workload_columns};
 
-/// Cron jobs, as far as features are on.
+/// CronJobs, with feature gates.
 pub(crate) struct CronJob(pub(crate) Gates);
 
 /// The path is upstream's.

@@ -26,13 +26,13 @@ use crate::shared::{name_warning, spec_and_status, status, workload_rules};
 use rules::Labels;
 use update_rules::Mutable;
 
-/// Jobs, as far as features are on.
+/// Jobs, with feature gates.
 pub(crate) struct Job {
     gates: Gates,
     off: Off,
-    /// Whether containers of a job that waits may get other resources.
+    /// Whether the resources of a suspended job's containers may change.
     mutable_resources: bool,
-    /// Whether a job that waits again may be sent elsewhere, and not only one that never began.
+    /// Whether the scheduling directives of a suspended job may change even if it was started before.
     mutable_scheduling: bool,
 }
 
@@ -42,7 +42,7 @@ const GRADUATED: &[Feature] = &[
     Feature { gates: &["JobPodReplacementPolicy"], paths: &["spec.podReplacementPolicy"], signs: &[] },
 ];
 
-/// What a job retries as often as it has indexes: the largest number there is.
+/// The default backoff limit of a job with a limit per index: the largest number.
 const UNLIMITED: i64 = i32::MAX as i64;
 
 /// Tells the pods of a job from all others.
@@ -52,11 +52,12 @@ const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 const UID_LABELS: [&str; 2] = ["controller-uid", CONTROLLER_UID];
 
-/// What people who delete jobs do not expect.
+/// The warning about pods that stay when a job is deleted.
 const PODS_STAY: &str = "child pods are preserved by default when jobs are deleted; \
     set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
-/// With more completions than these and more pods at a time, nobody can say which indexes are done.
+/// With more completions and more parallelism than these, Kubernetes may not be able to track the completed
+/// indexes.
 const MANY_COMPLETIONS: i64 = 100_000;
 const MANY_AT_A_TIME: i64 = 10_000;
 
@@ -191,7 +192,7 @@ impl Job {
     }
 }
 
-/// What a job and the template of one have in common.
+/// Defaults that jobs and job templates have in common.
 pub(super) fn default_pods(spec: &mut Map) {
     if let Some(policy) = part(spec, "podFailurePolicy") {
         for rule in parts(policy, "rules") {

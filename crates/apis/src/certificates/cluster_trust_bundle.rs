@@ -50,7 +50,7 @@ impl Strategy for ClusterTrustBundle {
         }
     }
 
-    /// What a name must look like depends on the signer; see `validate`.
+    /// The rule for names depends on the signer; see `validate`.
     fn name_rule(&self) -> NameRule {
         NameRule::PathSegment
     }

@@ -7,7 +7,7 @@ use x509_parser::prelude::FromDer;
 use x509_parser::public_key::PublicKey;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
-/// A kind of key, as far as rules look at it.
+/// A kind of key that the rules distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Ed25519,
@@ -26,7 +26,7 @@ static CURVES: [(Oid<'static>, &str); 4] = [
 ];
 const ED25519: Oid<'static> = oid!(1.3.101.112);
 
-/// What kind of key this is; `None` if it cannot be read.
+/// The kind of a key; `None` if it cannot be parsed.
 pub(super) fn kind(info: &SubjectPublicKeyInfo<'_>) -> Option<Key> {
     if info.algorithm.algorithm == ED25519 {
         return (info.subject_public_key.data.len() == 32).then_some(Key::Ed25519);
@@ -57,7 +57,7 @@ pub(super) fn public_key(bytes: &[u8]) -> Option<SubjectPublicKeyInfo<'_>> {
     rest.is_empty().then_some(info)
 }
 
-/// Why a request is not signed with the key that it is about; `None` if it is.
+/// Why a request is not signed with its own key; `None` if it is.
 ///
 /// Upstream: crypto/x509, CertificateRequest.CheckSignature.
 pub fn signature_problem(request: &X509CertificationRequest<'_>) -> Option<&'static str> {
@@ -72,7 +72,7 @@ pub fn signature_problem(request: &X509CertificationRequest<'_>) -> Option<&'sta
 
 type Algorithm = &'static dyn VerificationAlgorithm;
 
-/// How a signature is checked, and what is said if it is wrong.
+/// The algorithm that verifies a signature, and the message if it is invalid.
 fn algorithm(id: &Oid<'_>, key: Option<Key>) -> Option<(Algorithm, &'static str)> {
     const RSA: &str = "crypto/rsa: verification error";
     const ELLIPTIC: &str = "x509: ECDSA verification failure";
@@ -103,8 +103,8 @@ fn algorithm(id: &Oid<'_>, key: Option<Key>) -> Option<(Algorithm, &'static str)
     Some(found)
 }
 
-/// Whether `signature` proves that somebody who has the key saw `text`: what a pod certificate request calls a proof
-/// of possession.
+/// Whether `signature` over `text` was made with the key: the proof of possession of a pod certificate
+/// request.
 pub(super) fn is_proof(info: &SubjectPublicKeyInfo<'_>, key: Key, text: &[u8], proof: &[u8]) -> bool {
     let algorithm: Algorithm = match key {
         Key::Ed25519 => &signature::ED25519,

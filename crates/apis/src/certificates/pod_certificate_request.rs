@@ -98,7 +98,7 @@ impl Strategy for PodCertificateRequest {
     }
 }
 
-/// Who changes anything in the status speaks for the signer.
+/// Changing the status requires the permission to sign for the signer.
 pub(crate) struct SignerOnly;
 
 impl Guard for SignerOnly {

@@ -1,4 +1,4 @@
-//! CertificateSigningRequest: somebody wants a certificate, somebody approves, somebody signs.
+//! CertificateSigningRequest: a client requests a certificate, an approver approves it, a signer signs it.
 
 mod conditions;
 #[cfg(test)]
@@ -53,7 +53,7 @@ impl Strategy for SigningRequest {
         }
     }
 
-    /// The server says who asks.
+    /// The server sets the requesting user.
     ///
     /// Upstream: pkg/registry/certificates/certificates/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, context: &Context, object: &mut Object) {

@@ -1,4 +1,4 @@
-//! Lease: who holds something, and until when.
+//! Lease: the holder of a lock, and until when it holds it.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Object, Path};
@@ -12,7 +12,7 @@ pub(crate) struct Lease(Off);
 /// The one way in which Kubernetes itself picks a holder.
 pub(super) const OLDEST_EMULATION_VERSION: &str = "OldestEmulationVersion";
 
-/// What only a server that picks the holder understands.
+/// Fields of coordinated leader election, in which the server picks the holder.
 const FEATURES: [Feature; 2] = [election(&["spec.strategy"]), election(&["spec.preferredHolder"])];
 
 const fn election(paths: &'static [&'static str]) -> Feature {

@@ -1,4 +1,4 @@
-//! LeaseCandidate: who wants to hold a lease.
+//! LeaseCandidate: a candidate for the holder of a lease.
 
 use keelson_object::{FieldErrors, Map, Object, Path};
 use keelson_registry::{Context, NameRule, Strategy};

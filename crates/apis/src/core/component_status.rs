@@ -14,12 +14,12 @@ use tokio::net::TcpStream;
 /// The parts of a control plane on this machine, and where upstream's server looks for them.
 const COMPONENTS: [(&str, u16); 2] = [("controller-manager", 10257), ("scheduler", 10259)];
 
-/// Nobody waits longer for an answer.
+/// The timeout of a probe.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks when somebody wants to know.
+/// Probes the components on each read.
 pub(crate) struct Components {
-    /// Without it only the others are told about.
+    /// The storage; without it only the other components are reported.
     pub(crate) ground: Option<Ground>,
 }
 
@@ -61,7 +61,7 @@ impl Report for Components {
     }
 }
 
-/// What was found out.
+/// The result of a probe.
 enum Known {
     Healthy,
     /// Something answers, but how it is was not asked.
@@ -69,7 +69,8 @@ enum Known {
 }
 
 impl Components {
-    /// Whether somebody listens. Upstream asks further, without knowing whom it asks; we do not.
+    /// Whether the port accepts connections. Upstream sends a request as well, without verifying the server;
+    /// we do not.
     async fn probe(&self, port: u16) -> Result<Known, String> {
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let failed = |why: &str| format!("Get \"https://{address}/healthz\": dial tcp {address}: {why}");

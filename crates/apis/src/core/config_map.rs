@@ -14,7 +14,7 @@ pub(crate) fn columns() -> [Column; 3] {
     [Column::name(), Column::computed("Data", entries), Column::age()]
 }
 
-/// How many entries there are, text and bytes together.
+/// The number of entries, text and binary together.
 fn entries(object: &Object) -> Cell {
     let count = |field| object.fields.map(field).map_or(0, |map| map.len());
     Cell::Int((count("data") + count("binaryData")) as i64)

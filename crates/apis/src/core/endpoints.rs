@@ -13,7 +13,7 @@ pub(crate) struct Endpoints {
     strictness: Strictness,
 }
 
-/// Who keeps endpoints.
+/// The label that names the manager of endpoints.
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const CONTROLLER: &str = "endpoint-controller";
 
@@ -45,7 +45,7 @@ impl Strategy for Endpoints {
         }
     }
 
-    /// What was accepted once and did not change is not looked at again.
+    /// Unchanged subsets are not validated again.
     ///
     /// Upstream: pkg/apis/core/validation/validation.go, ValidateEndpoints (v1.36.4).
     fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {

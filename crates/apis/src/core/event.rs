@@ -1,4 +1,4 @@
-//! Event: something that happened to an object. Events live for an hour.
+//! Event: a report about an object. Events have a TTL of an hour.
 
 mod rules;
 
@@ -8,14 +8,14 @@ use keelson_registry::{Column, Context, NameRule, Resource, Strategy};
 
 /// Events, as the group takes them through which they come.
 pub(crate) enum Event {
-    /// The core group takes what it always took.
+    /// The core group keeps its old, lenient rules.
     Core,
     /// `events.k8s.io` is strict.
     Events,
 }
 
 impl Strategy for Event {
-    /// The core group does not look at names.
+    /// The core group does not validate names.
     fn name_rule(&self) -> NameRule {
         match self {
             Event::Core => NameRule::PathSegmentLast,

@@ -23,7 +23,7 @@ impl Strategy for LimitRange {
         }
     }
 
-    /// A range without a name is called something that nothing else is called.
+    /// A LimitRange without a name gets a unique one.
     ///
     /// Upstream: pkg/registry/core/limitrange/strategy.go, PrepareForCreate (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {

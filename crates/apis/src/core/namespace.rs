@@ -1,4 +1,4 @@
-//! Namespace: a room for objects. It goes when its finalizers are gone.
+//! Namespace: a scope for objects. It is removed when its finalizers are gone.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Object, Path, SmolStr, Value};
@@ -7,17 +7,17 @@ use keelson_registry::{Column, Context, NameRule, Strategy, Verb};
 
 pub(crate) struct Namespace;
 
-/// A namespace is deleted one by one: there is no deletecollection.
+/// Namespaces have no deletecollection.
 pub(crate) const VERBS: &[Verb] =
     &[Verb::Create, Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Update, Verb::Watch];
 
 /// Held by the controller that empties a namespace.
 const KUBERNETES: &str = "kubernetes";
 
-/// Finalizers that need not say whose they are.
+/// Finalizers without a domain.
 const STANDARD_FINALIZERS: [&str; 3] = [KUBERNETES, "orphan", "foregroundDeletion"];
 
-/// Every namespace can be selected by its name.
+/// The label with the name of the namespace, for selectors.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 pub(crate) fn columns() -> [Column; 3] {

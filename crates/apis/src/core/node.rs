@@ -64,7 +64,7 @@ impl Strategy for Node {
         resource_list::round_up(part(status, "allocatable"));
     }
 
-    /// A node may be made with its status, but not with what is no longer there.
+    /// A node may be created with its status, but without removed fields.
     ///
     /// Upstream: pkg/registry/core/node/strategy.go, dropDisabledFields (v1.36.4).
     fn prepare_create(&self, _: &Context, object: &mut Object) {

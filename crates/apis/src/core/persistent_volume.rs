@@ -13,7 +13,7 @@ use crate::shared::gated::{ATTRIBUTES_CLASS, Off};
 use crate::shared::node_selector::{self, Values};
 use crate::shared::{claim, node_labels, pod_template, resource_list};
 
-/// Persistent volumes, as far as features are on.
+/// PersistentVolumes, with feature gates.
 pub(crate) struct PersistentVolume {
     /// Whether the node affinity may change: the gate `MutablePVNodeAffinity`.
     mutable_affinity: bool,
@@ -29,13 +29,13 @@ impl PersistentVolume {
     }
 }
 
-/// How the class of a volume or a claim was said before there was a field.
+/// The annotation for the class of a volume or a claim, from before there was a field.
 pub(crate) const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// How options of mounts were said before there was a field.
+/// The annotation for mount options, from before there was a field.
 const OPTIONS_ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
 
-/// What volumes should no longer say in annotations.
+/// Deprecated annotations of volumes.
 const OLD_ANNOTATIONS: [(&str, &str); 2] = [
     (CLASS_ANNOTATION, "deprecated since v1.8; use \"storageClassName\" attribute instead"),
     (OPTIONS_ANNOTATION, "deprecated since v1.31; use \"mountOptions\" attribute instead"),
@@ -74,7 +74,7 @@ fn spec(object: &Object) -> Option<&Map> {
     object.fields.map("spec")
 }
 
-/// The phase, unless the object is on its way out.
+/// The phase, unless the object is terminating.
 pub(super) fn phase(object: &Object) -> Cell {
     if object.meta.is_being_deleted() {
         return Cell::from("Terminating");
@@ -194,7 +194,7 @@ impl Strategy for PersistentVolume {
     }
 }
 
-/// What was wrong about the labels of nodes before may stay wrong.
+/// Invalid node label values that were there before may stay.
 fn check_volume(object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
     let selector = old.and_then(|it| it.fields.at("spec.nodeAffinity.required")).and_then(Value::as_map);
     let values =

@@ -1,4 +1,4 @@
-//! PersistentVolumeClaim: the wish for a volume.
+//! PersistentVolumeClaim: a request for a volume.
 
 mod rules;
 
@@ -14,7 +14,7 @@ use crate::shared::gated::{ATTRIBUTES_CLASS, Off};
 use crate::shared::{claim, resource_list};
 
 pub(crate) struct PersistentVolumeClaim {
-    /// Whether the content of a volume may come from another namespace.
+    /// Whether the data source of a volume may be in another namespace.
     reaches_out: bool,
     missing: Off,
 }
@@ -132,7 +132,7 @@ fn check(object: &Object, kept: Kept, errors: &mut FieldErrors) {
     claim_rules::check_spec(spec, kept, &Path::root("spec"), errors);
 }
 
-/// What a claim may go on to do.
+/// What an update may keep of the old claim.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidationOptionsForPersistentVolumeClaim (v1.36.4).
 fn kept(old: &Object) -> Kept {
@@ -150,8 +150,7 @@ fn kept(old: &Object) -> Kept {
     }
 }
 
-/// Where the content of a new volume comes from is said in two fields, which say the same unless the newer one says
-/// more.
+/// The data source is in two fields, which are equal unless the newer one contains more.
 ///
 /// Upstream: pkg/api/persistentvolumeclaim/util.go, EnforceDataSourceBackwardsCompatibility (v1.36.4).
 fn settle_sources(spec: &mut Map, old: &Map) {
@@ -179,7 +178,7 @@ fn is_elsewhere(source: &Map) -> bool {
     source.str("namespace").is_some_and(|namespace| !namespace.is_empty())
 }
 
-/// What the older field was made for; it took nothing else, without a word.
+/// The kinds that the older field supports; it silently ignored all others.
 fn is_claim_or_snapshot(source: &Map) -> bool {
     let text = |field| source.str(field).unwrap_or_default();
     matches!(

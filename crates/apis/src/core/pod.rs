@@ -31,10 +31,10 @@ use self::conditions::Condition;
 use crate::shared::edit::fill;
 use crate::shared::pod_template::{self, GRACE_SECONDS, Gates};
 
-/// Pods, as far as features are on.
+/// Pods, with feature gates.
 pub(crate) struct Pod(pub(crate) Gates);
 
-/// What stands below a pod.
+/// The subresources of a pod.
 pub(crate) fn subresources(resource: Resource) -> Resource {
     const STREAM: &[&str] = &["create", "get"];
     resource
@@ -154,7 +154,7 @@ impl Strategy for Pod {
         parts::check(part, object, old, (&self.0.pod_rules(Some(old)), errors));
     }
 
-    /// A change is told nothing: upstream warns of new pods only.
+    /// Updates get no warnings: upstream warns about new pods only.
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         if old.is_some() { Vec::new() } else { pod_template::warnings::of_pod(object) }
     }
@@ -181,7 +181,7 @@ const GATED: Condition = Condition {
     message: "Scheduling is blocked due to non-empty scheduling gates",
 };
 
-/// What an action answers that has nothing to show.
+/// The response of an action without a result.
 fn done() -> Object {
     let mut fields = Map::new();
     fields.set("status", "Success");

@@ -1,4 +1,4 @@
-//! PodTemplate: a template by itself, which nothing acts on.
+//! PodTemplate: a template on its own, which no controller uses.
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Path};
 use keelson_registry::lifecycle::generation;
@@ -8,7 +8,7 @@ use crate::shared::edit::part;
 use crate::shared::pod_template::{self, Gates};
 use crate::shared::workload_columns::{containers, labels};
 
-/// Templates, as far as features are on.
+/// PodTemplates, with feature gates.
 pub(crate) struct PodTemplate(pub(crate) Gates);
 
 /// Upstream: pkg/printers/internalversion/printers.go, printPodTemplate (v1.36.4).

@@ -10,10 +10,10 @@ use crate::shared::pod_template::{self, Gates, PodRules};
 use crate::shared::workload_columns::{containers, labels, template_spec};
 use crate::shared::{name_warning, spec_and_status, workload_rules};
 
-/// Annotations that tell which fields another version could not say.
+/// The prefix of annotations that name fields which another version could not represent.
 const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io";
 
-/// Controllers, as far as features are on.
+/// ReplicationControllers, with feature gates.
 pub(crate) struct ReplicationController(pub(crate) Gates);
 
 /// Upstream: pkg/printers/internalversion/printers.go, printReplicationController (v1.36.4).
@@ -74,7 +74,7 @@ impl Strategy for ReplicationController {
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let mut warnings = name_warning::on_create(object);
-        // Upstream tells of what was there before.
+        // Upstream warns about the old object.
         let (told, other) = old.map_or((object, None), |old| (old, Some(object)));
         warnings.extend(pod_template::warnings::of_template_in(told, other, "spec.template"));
         warnings

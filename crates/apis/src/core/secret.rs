@@ -12,7 +12,7 @@ use crate::shared::edit::fill;
 /// Values together have at most this many bytes.
 const SIZE_LIMIT: usize = 1024 * 1024;
 
-/// Which service account a token is for.
+/// The annotation with the service account of a token.
 const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 
 pub(crate) struct Secret;
@@ -115,7 +115,7 @@ fn require_keys(object: &Object, errors: &mut FieldErrors) {
     }
 }
 
-/// What must be there must be a document of JSON, and is not shown if it is none.
+/// The value is required and must be JSON; it is not shown if it is not.
 fn check_json(data: Option<&Map>, key: &str, errors: &mut FieldErrors) {
     let at = Path::root("data");
     let at = at.entry(key);

@@ -60,7 +60,7 @@ impl Service {
     }
 }
 
-/// Where services get their addresses and ports.
+/// The allocator of the addresses and ports of services.
 pub(crate) fn numbers(settings: &Settings) -> impl Reserve {
     let ranges = &settings.services;
     reserve::ServiceNumbers {

@@ -1,4 +1,4 @@
-//! ServiceAccount: who pods are.
+//! ServiceAccount: the identity of pods.
 
 pub(crate) mod token;
 

@@ -13,10 +13,10 @@ use crate::shared::cells;
 use crate::shared::edit::parts;
 use crate::shared::gated::{Feature, Off};
 
-/// What named the node of an endpoint before there was a field for it.
+/// The topology key of an endpoint's node, from before there was a field for it.
 const HOST: &str = "kubernetes.io/hostname";
 
-/// Who keeps a slice.
+/// The label that names the manager of a slice.
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 
 const CONTROLLERS: [&str; 2] =
@@ -55,7 +55,7 @@ pub(crate) fn columns() -> [Column; 5] {
     ]
 }
 
-/// A port without a number is told by its name.
+/// A port without a number is shown by its name.
 fn ports(object: &Object) -> Cell {
     let shown = |port: &Map| match (port.int("port"), port.str("name")) {
         (Some(number), _) => number.to_string(),

@@ -20,7 +20,7 @@ const NAMES: [[&str; 2]; 7] = [
     ["reportingComponent", "reportingController"],
 ];
 
-/// What selectors may ask for, here and in the core group.
+/// The selectable fields, here and in the core group.
 ///
 /// Upstream: pkg/apis/events/v1/conversion.go, AddFieldLabelConversionsForEvent (v1.36.4).
 const SELECTABLE: [[&str; 2]; 10] = [

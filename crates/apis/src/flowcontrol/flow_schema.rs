@@ -34,7 +34,7 @@ fn distinguisher(object: &Object) -> Cell {
     }
 }
 
-/// Whether the priority level is not there; nobody may have looked yet.
+/// Whether the priority level is missing; unknown if that was not checked yet.
 fn missing(object: &Object) -> Cell {
     let mut conditions = object.fields.map("status").into_iter().flat_map(|it| it.maps("conditions"));
     let dangling = conditions.find(|it| it.str("type") == Some("Dangling"));

@@ -1,11 +1,11 @@
-//! The objects that every server makes and nobody may change.
+//! Mandatory flow schemas and priority levels: every server creates them, and their spec cannot be changed.
 //!
 //! Upstream: apiserver/pkg/apis/flowcontrol/bootstrap/default.go, MandatoryFlowSchemas,
 //! MandatoryPriorityLevelConfigurations (v1.36.4).
 
 use keelson_object::{Map, Value};
 
-/// The spec that the flow schema `name` must have, if it is one of them.
+/// The required spec of the flow schema `name`, if it is mandatory.
 pub(super) fn flow_schema(name: &str) -> Option<Value> {
     match name {
         "exempt" => Some(schema("exempt", 1, None, &["system:masters"])),
@@ -17,7 +17,7 @@ pub(super) fn flow_schema(name: &str) -> Option<Value> {
     }
 }
 
-/// The spec that the priority level `name` must have, if it is one of them.
+/// The required spec of the priority level `name`, if it is mandatory.
 pub(super) fn priority_level(name: &str) -> Option<Value> {
     let spec = match name {
         "exempt" => {
@@ -65,7 +65,7 @@ fn map<const N: usize>(pairs: [(&str, Value); N]) -> Value {
     Value::Map(pairs.into_iter().map(|(key, value)| (key.into(), value)).collect())
 }
 
-/// Whether two specs say the same; what is empty says nothing.
+/// Whether two specs are equal; empty values are ignored.
 pub(super) fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Map(one), Value::Map(other)) => covers(one, other) && covers(other, one),
@@ -76,7 +76,7 @@ pub(super) fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Whether everything that `one` says is in `other`, too.
+/// Whether `other` contains everything in `one`.
 fn covers(one: &Map, other: &Map) -> bool {
     one.iter().all(|(key, value)| match other.get(key) {
         Some(there) => is_same(value, there) || (says_nothing(value) && says_nothing(there)),

@@ -120,14 +120,14 @@ const QUEUING: [Field; 3] = [
 /// Kept what another version could not say; no object has it within.
 const ROUND_TRIP: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 const MAX_QUEUES: i64 = 10_000_000;
-/// How many bits of a hash may be used up when queues are dealt.
+/// The largest number of hash bits that shuffle sharding may use.
 const MAX_HASH_BITS: i64 = 60;
 
 /// Upstream: pkg/apis/flowcontrol/validation/validation.go, ValidateIfMandatoryPriorityLevelConfigurationObject
 /// (v1.36.4).
 fn check_mandatory(name: &str, spec: &Value, at: &Path<'_>, errors: &mut FieldErrors) {
     let Some(mut fixed) = mandatory::priority_level(name) else { return };
-    // Those who administer may say what the exempt level lends.
+    // Administrators may set what the exempt level lends.
     if let (Value::Map(fixed), Value::Map(spec), "exempt") = (&mut fixed, spec, name) {
         fixed.keep("exempt", spec);
     }

@@ -1,4 +1,4 @@
-//! Which requests a flow schema is about.
+//! Validation of the rules of a flow schema.
 //!
 //! Upstream: pkg/apis/flowcontrol/validation/validation.go, ValidateFlowSchemaPolicyRulesWithSubjects (v1.36.4).
 
@@ -10,7 +10,7 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 use crate::shared::edit::is_set;
 use crate::shared::strings::is_listed;
 
-/// The verbs that a rule may name, in the order in which they are told.
+/// The verbs that a rule may name, in the order of messages.
 const VERBS: [&str; 9] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 const KINDS: [&str; 3] = ["Group", "ServiceAccount", "User"];
@@ -111,7 +111,7 @@ fn check_verbs(rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A star stands for all, so that nothing else can stand beside it.
+/// A star means all, so it must be the only item.
 fn check_star_is_alone(rule: &Map, list: &str, what: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let items = rule.list(list);
     if items.len() > 1 && is_listed(items, "*") {

@@ -1,4 +1,4 @@
-//! What a storage version may say.
+//! Validation of StorageVersions.
 //!
 //! Upstream: pkg/apis/apiserverinternal/validation/validation.go (v1.36.4).
 
@@ -39,7 +39,7 @@ pub(super) fn check_status(status: Option<&Map>, errors: &mut FieldErrors) {
     check_conditions(status, &at, errors);
 }
 
-/// What one server says.
+/// Checks the entry of one server.
 fn check_version(server: &str, version: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     errors.invalid_each(&at.key("apiServerID"), server, name_rules::dns1123_subdomain(server));
     let encoding = version.str("encodingVersion").unwrap_or_default();

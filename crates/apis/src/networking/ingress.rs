@@ -11,16 +11,16 @@ use crate::shared::read::sub;
 use crate::shared::{cells, spec_and_status};
 use rules::Tolerance;
 
-/// What named the class before there was a field for it.
+/// The annotation for the class, from before there was a field.
 const CLASS: &str = "kubernetes.io/ingress.class";
 
 /// More hosts than these are only counted.
 const SHOWN: usize = 3;
 
-/// Ingresses, as far as features are on.
+/// Ingresses, with feature gates.
 pub(crate) struct Ingress {
     tolerance: Tolerance,
-    /// Whether addresses must be written as they must be today.
+    /// Whether addresses must be in the strict form.
     strict_addresses: bool,
 }
 
@@ -40,7 +40,7 @@ fn class(object: &Object) -> Cell {
     Cell::from(spec.and_then(|it| it.str("ingressClassName")).unwrap_or("<none>"))
 }
 
-/// What is left out after the first hosts are rules, with a host or without.
+/// Rules after the first hosts are only counted, with a host or without.
 ///
 /// Upstream: pkg/printers/internalversion/printers.go, formatHosts (v1.36.4).
 fn hosts(object: &Object) -> Cell {

@@ -1,4 +1,4 @@
-//! IngressClass: who serves which ingresses.
+//! IngressClass: the controller of a class of ingresses.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, domain_path};
@@ -10,7 +10,7 @@ use crate::shared::edit::part;
 use crate::shared::read::{sub, text};
 use crate::shared::{cells, immutable};
 
-/// Which class is taken when an ingress names none.
+/// The annotation of the default class.
 const IS_DEFAULT: &str = "ingressclass.kubernetes.io/is-default-class";
 
 pub(crate) struct IngressClass;

@@ -78,7 +78,7 @@ fn check_parent(parent: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// As upstream shows a reference: by the names of its fields in Go.
+/// The reference as upstream shows it: with Go field names.
 fn shown(object: &Object) -> String {
     let Some(parent) = object.fields.map("spec").and_then(|it| it.map("parentRef")) else {
         return String::from("null");

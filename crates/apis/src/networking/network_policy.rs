@@ -1,4 +1,4 @@
-//! NetworkPolicy: who may talk to whom.
+//! NetworkPolicy: allowed traffic between pods.
 
 mod rules;
 
@@ -12,9 +12,9 @@ use crate::shared::edit::{part, parts};
 use crate::shared::read::sub;
 use rules::Rules;
 
-/// Policies, as far as features are on.
+/// NetworkPolicies, with feature gates.
 pub(crate) struct NetworkPolicy {
-    /// Whether ranges must be written as they must be today.
+    /// Whether CIDRs must be in the strict form.
     pub(crate) strict_ranges: bool,
 }
 

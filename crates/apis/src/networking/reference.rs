@@ -1,4 +1,4 @@
-//! References to objects of any kind beside the one that holds them.
+//! References to objects of any kind in the same namespace.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path};

@@ -10,7 +10,7 @@ use crate::shared::addresses::{Strictness, check_canonical_range, range_problem,
 use crate::shared::status;
 
 pub(crate) struct ServiceCidr {
-    /// Whether plain writes leave the status alone, as they do everywhere else.
+    /// Whether writes of the main resource leave the status alone, as everywhere else.
     wipes_status: bool,
 }
 

@@ -11,7 +11,8 @@ use crate::shared::{conditions, counts, percent, selector_rules, spec_and_status
 
 pub(crate) struct PodDisruptionBudget;
 
-/// How an empty selector of `v1beta1`, which selected nothing, is written since an empty one selects everything.
+/// The label in the stored form of an empty `v1beta1` selector, which selected nothing; in v1 an empty one
+/// selects everything.
 const EMPTY_IN_V1BETA1: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 
 /// Upstream: pkg/printers/internalversion/printers.go, printPodDisruptionBudget (v1.36.4).
@@ -73,7 +74,7 @@ impl Strategy for PodDisruptionBudget {
     }
 }
 
-/// As upstream prints a spec.
+/// The spec as upstream prints it.
 const SPEC: [Field; 4] = [
     Field("MinAvailable", "minAvailable", Form::AsIs),
     Field("Selector", "selector", Form::AsIs),
@@ -104,7 +105,7 @@ fn check(spec: &Map, old: Option<&Map>, errors: &mut FieldErrors) {
     }
 }
 
-/// Whether this is the empty selector of old, and nothing else.
+/// Whether this is the empty selector of `v1beta1`, and nothing else.
 fn selects_nothing(selector: &Map) -> bool {
     let has_labels = selector.get("matchLabels").is_some_and(|it| !it.is_empty());
     let [Value::Map(only)] = selector.list("matchExpressions") else { return false };

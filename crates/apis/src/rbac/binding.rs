@@ -1,4 +1,4 @@
-//! RoleBinding and ClusterRoleBinding: who has a role.
+//! RoleBinding and ClusterRoleBinding: grant a role to subjects.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
@@ -7,7 +7,7 @@ use keelson_registry::{Column, Context, NameRule, Strategy};
 use super::GROUP;
 use crate::shared::edit::{fill, parts};
 
-/// Where a binding holds.
+/// The scope of a binding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Binding {
     /// In its namespace.

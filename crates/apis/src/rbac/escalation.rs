@@ -1,7 +1,7 @@
-//! Nobody gives away rights that they do not have, unless they have the right to do just that.
+//! Escalation check: users can grant only permissions that they have, unless they have `escalate` or `bind`.
 //!
-//! Who writes a role needs all of its rules, or the verb `escalate`; who writes a binding needs all rules of its role,
-//! or the verb `bind`. The members of `system:masters` may do everything.
+//! Writing a role requires all of its rules, or the verb `escalate`; writing a binding requires all rules of
+//! its role, or the verb `bind`. The members of `system:masters` may do everything.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ pub(super) struct Escalation {
     pub(super) gift: Gift,
 }
 
-/// How rights are given away, by objects of which resource.
+/// How permissions are granted, with the resource of the object.
 #[derive(Clone, Copy)]
 pub(super) enum Gift {
-    /// By writing them into a role.
+    /// By a role with these rules.
     Rules(&'static str),
-    /// By giving a role to somebody.
+    /// By a binding to a role.
     Binding(&'static str),
 }
 
@@ -100,9 +100,10 @@ impl Escalation {
         refused.map_or(Ok(()), |reason| Err(forbidden(plural, object, reason)))
     }
 
-    /// Why who acts may not give `rules` away; `None` if they may.
+    /// Why the user may not grant `rules`; `None` if they may.
     ///
-    /// The index may be a moment behind, so that it says no where it is yes by now: then the objects are asked.
+    /// The index may be a moment behind and deny what is allowed by now: then the objects themselves are
+    /// read.
     async fn confirm(
         &self,
         context: &Context,
@@ -123,7 +124,7 @@ impl Escalation {
     }
 }
 
-/// What who acts may do, by the objects as they are right now.
+/// The rules of the user, from the current objects.
 async fn current_grants(context: &Context, namespace: &str) -> Result<Grants> {
     let mut tables = Tables::default();
     let mut breaks = Breaks::default();
@@ -139,7 +140,7 @@ async fn current_grants(context: &Context, namespace: &str) -> Result<Grants> {
             tables.put_binding(&bindings.thaw(frozen)?);
         }
     }
-    // Without roles, every role that somebody has is a problem: only these are read.
+    // Without roles in the tables, every bound role of the user is a problem: only these are read.
     for problem in tables.grants(&context.subject(), namespace).problems {
         let (plural, home, name) = match &problem {
             RoleProblem::NoRole(name) => ("roles", namespace, name),
@@ -181,7 +182,7 @@ fn full_authority() -> [Rule; 2] {
     [resources, Rule { verbs: all(), paths: all(), ..Rule::default() }]
 }
 
-/// Whether nothing changes but what keeps the object from going.
+/// Whether only owner references and finalizers change.
 ///
 /// Upstream: pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields (v1.36.4).
 fn only_lets_go(write: &Write<'_>) -> bool {

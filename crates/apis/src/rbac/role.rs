@@ -4,7 +4,7 @@ use keelson_object::selector::validate_label_selector;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use keelson_registry::{Context, NameRule, Strategy};
 
-/// Where a role holds.
+/// The scope of a role.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// In its namespace.

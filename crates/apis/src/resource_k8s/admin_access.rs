@@ -20,7 +20,7 @@ pub(super) fn check_requests(
     }
 }
 
-/// What was given already is not asked for again.
+/// Access that was granted before is not checked again.
 ///
 /// Upstream: pkg/registry/resource/utils.go, AuthorizedForAdminStatus (v1.36.4).
 pub(super) fn check_results(context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {

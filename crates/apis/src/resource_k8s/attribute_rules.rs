@@ -8,7 +8,7 @@ use crate::shared::go_form::{Field, Shape};
 
 const MAX_VALUE: usize = 64;
 
-/// How many values an attribute has.
+/// The number of values of an attribute.
 ///
 /// Upstream: pkg/apis/resource/validation/validation.go, numEntriesDeviceAttribute (v1.36.4).
 pub(super) fn values(attribute: &Map) -> usize {

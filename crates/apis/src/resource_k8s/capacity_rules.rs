@@ -7,7 +7,7 @@ use super::rules::{is_short, repeated};
 
 const MAX_VALUES: usize = 10;
 
-/// To how many claims a device can go.
+/// Whether a device can be allocated to several claims.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sharing {
     One,
@@ -43,7 +43,7 @@ pub(super) fn check(capacity: &Map, sharing: Sharing, at: &Path<'_>, errors: &mu
     }
 }
 
-/// What is asked for unless a claim says otherwise, and what there is.
+/// The default request, and the capacity.
 struct Wanted {
     default: Quantity,
     all: Quantity,

@@ -1,4 +1,4 @@
-//! ResourceClaim: devices that somebody wants, and which ones it got.
+//! ResourceClaim: a request for devices, and the allocated devices.
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
@@ -54,7 +54,7 @@ const GRADUATED_OF_STATUS: &[Feature] = &[Feature {
 pub(crate) struct ResourceClaim {
     off: Off,
     off_in_status: Off,
-    /// Whether drivers may report on devices.
+    /// Whether drivers may report the status of devices.
     has_devices: bool,
     constraints: Constraints,
 }
@@ -131,7 +131,7 @@ impl Strategy for ResourceClaim {
         }
     }
 
-    /// A claim asks for what it asks for.
+    /// The spec of a claim is immutable.
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         let (now, before) = (object.fields.map("spec"), old.fields.map("spec"));
         forms::check_unchanged(now, before, forms::SPEC, &Path::root("spec"), errors);

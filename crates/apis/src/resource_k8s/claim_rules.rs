@@ -1,4 +1,4 @@
-//! What is wrong with what a claim asks for.
+//! Validation of the spec of a claim.
 
 use keelson_object::selector::name_rules::{dns1123_subdomain, label_value, qualified_name};
 use keelson_object::{FieldErrors, Map, Path, Value};
@@ -18,7 +18,7 @@ const MAX_PARAMETERS: usize = 10 * 1024;
 const NO_REQUEST: &str = "must be the name of a request in the claim or the name of a request and a subrequest \
     separated by '/'";
 
-/// How constraints can be made.
+/// The kinds of constraints.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Constraints {
     /// Devices have an attribute in common.
@@ -37,7 +37,7 @@ impl Constraints {
     }
 }
 
-/// Whether something is looked at for the first time: newer limits do not count for what is stored.
+/// Whether the object is new: newer limits do not apply to stored ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Since {
     Now,
@@ -149,7 +149,7 @@ fn check_request(request: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Which devices, and how many.
+/// Checks which devices are requested, and how many.
 ///
 /// Upstream: pkg/apis/resource/validation/validation.go, validateExactDeviceRequest and validateDeviceSubRequest
 /// (v1.36.4).

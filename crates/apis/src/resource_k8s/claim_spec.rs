@@ -1,7 +1,7 @@
-//! What a claim asks for: the same in claims and in their templates.
+//! Claim spec: the same in ResourceClaims and ResourceClaimTemplates.
 //!
-//! A request is for devices of a class, or for the first of several choices. In v1 the former stands under
-//! `exactly`; in v1beta1 it stands in the request itself:
+//! A request is for devices of a class, or for the first of several alternatives. In v1 the former is under
+//! `exactly`; in v1beta1 it is in the request itself:
 //!
 //! ```json
 //! {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1}}
@@ -13,7 +13,7 @@ use keelson_object::{Map, Value};
 use crate::shared::edit::{fill, part, parts};
 use crate::shared::gated::Feature;
 
-/// What v1beta1 says in the request and v1 under `exactly`.
+/// Fields that are in the request in v1beta1 and under `exactly` in v1.
 const EXACTLY: [&str; 7] =
     ["deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity"];
 
@@ -76,7 +76,7 @@ pub(crate) fn default_tolerations(map: &mut Map) {
     }
 }
 
-/// From v1beta1 to v1. Nothing that was said gets lost, even if it makes no sense together.
+/// Converts from v1beta1 to v1. Nothing is lost, even if the combination makes no sense.
 ///
 /// Upstream: pkg/apis/resource/v1beta1/conversion.go, Convert_v1beta1_DeviceRequest_To_resource_DeviceRequest
 /// (v1.36.4).
@@ -94,7 +94,7 @@ pub(crate) fn from_v1beta1(spec: &mut Map) {
     }
 }
 
-/// `false` is an answer to who asks for administrator access; elsewhere zero values are silence.
+/// Zero values count as absent, except in `adminAccess` and `capacity`.
 fn says_something(field: &str, value: &Value) -> bool {
     match field {
         "adminAccess" | "capacity" => !value.is_null(),
@@ -102,7 +102,7 @@ fn says_something(field: &str, value: &Value) -> bool {
     }
 }
 
-/// From v1 to v1beta1.
+/// Converts from v1 to v1beta1.
 pub(crate) fn to_v1beta1(spec: &mut Map) {
     for request in requests(spec) {
         if let Some(Value::Map(exactly)) = request.remove("exactly") {

@@ -1,4 +1,4 @@
-//! DeviceClass: devices that are asked for by one name.
+//! DeviceClass: a named class of devices for requests.
 
 use keelson_object::selector::name_rules::qualified_name;
 use keelson_object::{FieldErrors, Map, Object, Path};

@@ -1,4 +1,4 @@
-//! What is wrong with a device.
+//! Validation of devices.
 
 use keelson_object::scalar::Quantity;
 use keelson_object::{FieldErrors, Map, Path, Value};

@@ -1,4 +1,4 @@
-//! How messages show claims, what they got, and what pools answer.
+//! Printed forms of claims, allocations and pool statuses in messages.
 
 use keelson_object::{FieldErrors, Map, Path, Value};
 
@@ -93,7 +93,7 @@ const RESULT: &[Field] = &[
     Field("ConsumedCapacity", "consumedCapacity", AsIs),
 ];
 
-/// What a claim got.
+/// The allocation of a claim.
 pub(super) const ALLOCATION: &[Field] = &[
     Field(
         "Devices",
@@ -159,7 +159,7 @@ pub(super) fn terms(selector: &Map) -> Value {
     Value::List(terms.collect())
 }
 
-/// The spec of a template, in which the metadata has no name of its own.
+/// The spec of a template, in which the metadata is inlined.
 pub(super) fn template(spec: &Map) -> String {
     let mut shown = spec.map("metadata").cloned().unwrap_or_default();
     let empty = Map::new();

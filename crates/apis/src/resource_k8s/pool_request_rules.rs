@@ -1,6 +1,6 @@
-//! What is wrong with a question about pools, and with the answer.
+//! Validation of ResourcePoolStatusRequests and their status.
 //!
-//! These rules are declared upstream, not written.
+//! Upstream declares these rules in tags instead of code.
 
 use keelson_object::selector::name_rules::{long_name, long_name_caseless};
 use keelson_object::{FieldErrors, Map, Path, Value};

@@ -9,7 +9,7 @@ use super::{forms, pool_request_rules};
 use crate::shared::edit::part;
 use crate::shared::{conditions, status};
 
-/// As many pools are reported unless the client says otherwise.
+/// The default limit of reported pools.
 const LIMIT: i64 = 100;
 
 pub(crate) struct ResourcePoolStatusRequest;
@@ -29,13 +29,13 @@ pub(crate) fn columns() -> [Column; 10] {
     ]
 }
 
-/// How a request ended.
+/// The end of a request.
 enum End<'o> {
     Complete(&'o Map),
     Failed,
 }
 
-/// The first condition that tells the end.
+/// The first condition that means the end.
 ///
 /// Upstream: pkg/printers/internalversion/printers.go, printResourcePoolStatusRequest (v1.36.4).
 fn end(object: &Object) -> Option<End<'_>> {

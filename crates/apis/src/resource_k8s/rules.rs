@@ -1,4 +1,4 @@
-//! What names and lists look like, wherever devices are spoken of.
+//! Validation of names and lists in the device APIs.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -49,15 +49,15 @@ pub(super) fn plain_name(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     errors.invalid_each(at, name, dns1123_label(name));
 }
 
-/// What labels are called.
+/// Checks the name of a label.
 pub(super) fn label_name(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     errors.invalid_each(at, name, qualified_name(name));
 }
 
 /// An identifier, with a domain and a slash before it if it is not the driver's own.
 ///
-/// Upstream: pkg/apis/resource/validation/validation.go, validateQualifiedName (v1.36.4). Names with more than one
-/// slash are let through there, too.
+/// Upstream: pkg/apis/resource/validation/validation.go, validateQualifiedName (v1.36.4). Names with more
+/// than one slash are accepted there, too.
 pub(super) fn attribute_name(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let (domain, id) = match name.split_once('/') {
         None => return identifier(name, at, errors),
@@ -104,7 +104,7 @@ pub(super) fn shown_key(key: &str) -> Cow<'_, str> {
     format!("{}...{}", String::from_utf8_lossy(head), String::from_utf8_lossy(tail)).into()
 }
 
-/// Whether a list is short enough to be looked at item by item.
+/// Whether a list is short enough to be checked item by item.
 ///
 /// Upstream: pkg/apis/resource/validation/validation.go, validateSlice (v1.36.4).
 pub(super) fn is_short(list: &[Value], limit: usize, at: &Path<'_>, errors: &mut FieldErrors) -> bool {
@@ -114,7 +114,7 @@ pub(super) fn is_short(list: &[Value], limit: usize, at: &Path<'_>, errors: &mut
     list.len() <= limit
 }
 
-/// The items of `list` that stand for something that was there before.
+/// The items of `list` whose key occurred before.
 pub(super) fn repeated<'v, K: Hash + Eq>(
     list: &'v [Value],
     key: impl Fn(&'v Value) -> K,
@@ -123,7 +123,7 @@ pub(super) fn repeated<'v, K: Hash + Eq>(
     list.iter().enumerate().filter(move |(_, item)| list.len() > 1 && !seen.insert(key(item)))
 }
 
-/// Reports the items of `list` whose `key` was there before; texts are their own keys.
+/// Reports the items of `list` whose `key` occurred before; strings are their own keys.
 pub(super) fn unique(list: &[Value], key: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     for (position, item) in repeated(list, |item| key_of(item, key)) {
         errors.duplicate(&at.index(position), key_of(item, key));
@@ -147,7 +147,7 @@ pub(super) fn uuid(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// What is wrong with a UUID, of which there are four forms.
+/// What is wrong with a UUID, which has four forms.
 ///
 /// Upstream: github.com/google/uuid, Validate.
 fn uuid_problem(text: &str) -> Option<String> {
@@ -191,7 +191,7 @@ pub(super) fn json_object(
     }
 }
 
-/// How many bytes a value has as compact JSON.
+/// The length of a value as compact JSON, in bytes.
 fn json_length(value: &Value) -> usize {
     let text = |text: &str| text.len() + 2 + text.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
     let commas = |count: usize| 2 + count.saturating_sub(1);

@@ -1,6 +1,6 @@
 //! ResourceSlice: some of the devices of a pool.
 //!
-//! In v1 a device has its properties itself, in v1beta1 under `basic`:
+//! In v1 the properties of a device are in the device, in v1beta1 under `basic`:
 //!
 //! ```json
 //! {"name": "gpu-0", "attributes": {"model": {"string": "a"}}}
@@ -164,7 +164,7 @@ fn to_v1beta1(object: &mut Object) {
     }
 }
 
-/// For v1beta1 an empty node is no node, and `false` is not said.
+/// In v1beta1 an empty node name counts as absent, and `false` is not written.
 fn drop_zeros(object: &mut Object) {
     if let Some(spec) = part(&mut object.fields, "spec") {
         spec.retain(|field, value| !matches!(field, "nodeName" | "allNodes") || !value.is_empty());

@@ -1,4 +1,4 @@
-//! What is wrong with the devices that a driver offers.
+//! Validation of ResourceSlices.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::shared::edit::is_set;
 use crate::shared::node_selector::{self, Values};
 
 const MAX_DEVICES: usize = 128;
-/// With taints, counters or lists of attributes, which make the work of schedulers larger.
+/// The limit of devices with taints, counters or lists of attributes, which make scheduling more expensive.
 const MAX_ADVANCED_DEVICES: usize = 64;
 const MAX_COUNTER_SETS: usize = 8;
 const MAX_COUNTERS: usize = 32;
@@ -66,7 +66,7 @@ fn check_unchanged(spec: &Map, old: &Map, at: &Path<'_>, errors: &mut FieldError
     }
 }
 
-/// Which nodes can use the devices.
+/// Checks which nodes can use the devices.
 fn check_place(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut said = Vec::new();
     match spec.str("nodeName") {
@@ -136,7 +136,7 @@ fn is_advanced(device: &Map) -> bool {
         || device.map("attributes").is_some_and(|it| it.iter().any(|(_, it)| is_list(it)))
 }
 
-/// Which nodes can use a device, where each device says that itself.
+/// Checks which nodes can use a device, if each device specifies that itself.
 fn check_own_place(device: &Map, is_own: bool, at: &Path<'_>, errors: &mut FieldErrors) {
     let fields = ["nodeName", "nodeSelector", "allNodes"];
     if !is_own {
@@ -174,7 +174,7 @@ fn check_own_place(device: &Map, is_own: bool, at: &Path<'_>, errors: &mut Field
     }
 }
 
-/// Counters, and the field `name` that says whose they are.
+/// Checks counters, and the field `name` with the name of their set.
 ///
 /// Upstream: pkg/apis/resource/validation/validation.go, validateCounterSet and validateDeviceCounterConsumption
 /// (v1.36.4).

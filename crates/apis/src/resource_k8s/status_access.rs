@@ -20,7 +20,7 @@ use crate::catalog::Settings;
 /// The guard of claims.
 pub(super) struct StatusAccess {
     is_on: bool,
-    /// Whether drivers may report on devices.
+    /// Whether drivers may report the status of devices.
     has_devices: bool,
 }
 
@@ -94,7 +94,7 @@ async fn check_devices(write: &Write<'_>, old: &Object, errors: &mut FieldErrors
     }
 }
 
-/// Why none of the verbs is allowed: what was said about the first.
+/// Why none of the verbs is allowed: the reason for the first.
 async fn ask_any(write: &Write<'_>, verbs: &[String], driver: &str) -> Option<String> {
     let mut first = None;
     for verb in verbs {
@@ -127,7 +127,7 @@ fn target<'t>(namespace: &'t str, subresource: &'t str, name: &'t str) -> Target
     }
 }
 
-/// The drivers of all devices about which something else is said than before.
+/// The drivers of all devices whose status changes.
 fn changed_drivers<'o>(object: &'o Object, old: &'o Object) -> BTreeSet<&'o str> {
     let (now, before) = (devices(object), devices(old));
     let differs = |device: &Map, others: &[&Map]| {
@@ -142,7 +142,7 @@ fn devices(object: &Object) -> Vec<&Map> {
     object.fields.map("status").into_iter().flat_map(|it| it.maps("devices")).collect()
 }
 
-/// Whether who acts is a service account on the one node where the devices are.
+/// Whether the user is a service account on the one node of the devices.
 fn runs_beside(context: &Context, object: &Object) -> bool {
     let Some(node) = node_of(object) else { return false };
     let names = context.user.extra.get(NODE_NAME).map(Vec::as_slice).unwrap_or_default();

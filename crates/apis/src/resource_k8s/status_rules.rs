@@ -1,4 +1,4 @@
-//! What is wrong with what a claim got.
+//! Validation of the status of a claim.
 
 use std::collections::HashSet;
 
@@ -55,7 +55,7 @@ pub(super) fn check(object: &Object, old: &Object, errors: &mut FieldErrors) {
     }
 }
 
-/// Whether `list` has what `old` has not.
+/// Whether `list` contains items that `old` does not.
 fn has_others(list: &[Value], old: &[Value]) -> bool {
     let key = |it: &Value| {
         let text = |key| it.as_map().and_then(|it| it.str(key)).unwrap_or_default().to_owned();
@@ -84,7 +84,7 @@ fn identity(device: &Map) -> Identity<'_> {
     ["driver", "pool", "device", "shareID"].map(|key| device.str(key).unwrap_or_default())
 }
 
-/// As upstream prints it.
+/// The identity as upstream prints it.
 fn shown(identity: Identity<'_>) -> Value {
     let mut map = Map::new();
     for (key, text) in ["Driver", "Pool", "Device", "ShareID"].into_iter().zip(identity) {
@@ -93,7 +93,7 @@ fn shown(identity: Identity<'_>) -> Value {
     map.into()
 }
 
-/// What drivers report on devices that were allocated.
+/// Checks the status that drivers report for allocated devices.
 fn check_devices(status: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let devices = status.list("devices");
     if devices.is_empty() {

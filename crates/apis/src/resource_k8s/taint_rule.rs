@@ -92,10 +92,10 @@ fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
     taint_rules::check(taint, before, &at.key("taint"), errors);
 }
 
-/// A taint of which nobody says when it was added is added now.
+/// Sets the time of a taint without one to now.
 ///
-/// Upstream: pkg/apis/resource/v1/defaults.go, SetDefaults_DeviceTaint (v1.36.4). There it happens on every decode;
-/// stored taints have their time, so that writing them is early enough.
+/// Upstream: pkg/apis/resource/v1/defaults.go, SetDefaults_DeviceTaint (v1.36.4). There it happens on every
+/// decode; stored taints have their time, so setting it on writes is enough.
 pub(crate) fn date(context: &Context, taint: &mut Map) {
     taint.default_to("timeAdded", context.now().to_string());
 }

@@ -1,11 +1,11 @@
-//! What is wrong with taints of devices, and with what selects the devices.
+//! Validation of device taints and device selectors.
 
 use keelson_object::selector::name_rules::label_value;
 use keelson_object::{FieldErrors, Map, Path};
 
 use super::rules::{driver, label_name, plain_name, pool};
 
-/// What a taint can do.
+/// The effects of a taint.
 pub(super) const EFFECTS: [&str; 3] = ["NoExecute", "NoSchedule", "None"];
 
 /// An effect that was there before is not looked at again.

@@ -18,7 +18,7 @@ pub(crate) struct PodGroup {
     off_in_status: Off,
 }
 
-/// What a group, or the template of one, says to features that may be off; each field for itself.
+/// Fields of a PodGroup or its template that belong to feature gates; each field on its own.
 ///
 /// Upstream: pkg/registry/scheduling/podgroup/strategy.go, dropDisabledPodGroupSpecFields (v1.36.4).
 pub(super) const FEATURES: [Feature; 5] = [
@@ -29,14 +29,14 @@ pub(super) const FEATURES: [Feature; 5] = [
     Feature { gates: &["WorkloadAwarePreemption"], paths: &["priority"], signs: &[] },
 ];
 
-/// What its status says to them.
+/// The same for its status.
 const STATUS_FEATURES: [Feature; 1] = [Feature {
     gates: &["DRAWorkloadResourceClaims"],
     paths: &["status.resourceClaimStatuses"],
     signs: &["spec.resourceClaims"],
 }];
 
-/// How groups go when they do not say.
+/// The default disruption mode.
 const DISRUPTION_MODE: &str = "Pod";
 
 /// Upstream: pkg/printers/internalversion/printers.go, printPodGroup (v1.36.4).

@@ -17,7 +17,7 @@ const SYSTEM_CLASSES: [(&str, i64); 2] =
 /// Above this, priorities are for the system.
 const HIGHEST: i64 = 1_000_000_000;
 
-/// Whether pods make room for more important ones.
+/// Whether pods may preempt pods of lower priority.
 const PREEMPTION_POLICIES: [&str; 2] = ["PreemptLowerPriority", "Never"];
 
 pub(crate) struct PriorityClass;

@@ -1,6 +1,6 @@
-//! What must hold for groups of pods and for templates of groups: rules that upstream declares in its types.
+//! Validation of PodGroups and their templates: rules that upstream declares in its types.
 //!
-//! Nothing in them changes once it is there, so that only new ones are looked into.
+//! They are immutable, so only new ones are validated.
 
 use std::collections::HashSet;
 
@@ -21,10 +21,10 @@ const TOPOLOGIES_MAX: usize = 1;
 /// Priorities of groups are at most those of users.
 const PRIORITY_MAX: i64 = 1_000_000_000;
 
-/// Whether groups go pod by pod.
+/// Whether a group is disrupted pod by pod, or as a whole.
 const DISRUPTION_MODES: [&str; 2] = ["Pod", "PodGroup"];
 
-/// Which features are on.
+/// The enabled feature gates.
 #[derive(Clone, Copy)]
 pub(super) struct Gates {
     topology: bool,
@@ -40,7 +40,7 @@ impl Gates {
     }
 }
 
-/// Checks what a new group says, or a template of one. What belongs to features that are off is gone before.
+/// Checks a new PodGroup, or a template of one. Fields of disabled features have been removed before.
 ///
 /// Upstream: pkg/apis/scheduling/v1alpha2/zz_generated.validations.go, Validate_PodGroupSpec and
 /// Validate_PodGroupTemplate (v1.36.4).
@@ -185,7 +185,7 @@ pub(super) fn check_unique(items: &[Value], at: &Path<'_>, errors: &mut FieldErr
     }
 }
 
-/// Constraints are told of templates of groups even if there are none.
+/// The constraints of group templates are shown even if there are none.
 fn shown(item: &Value) -> Value {
     const FIRST: [&str; 3] = ["name", "schedulingPolicy", "schedulingConstraints"];
     let Some(map) = item.as_map().filter(|it| it.contains("schedulingPolicy")) else { return item.clone() };

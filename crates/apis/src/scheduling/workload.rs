@@ -1,4 +1,4 @@
-//! Workload: the groups of pods that something consists of.
+//! Workload: the pod groups of an application.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Object, Path};

@@ -1,6 +1,6 @@
-//! IP addresses and ranges in fields: what is wrong with them, and what is only odd about them.
+//! IP addresses and CIDRs in fields: errors and warnings.
 //!
-//! Old fields take forms that were legal once, and tell the client about them:
+//! Old fields accept forms that were valid once, and warn the client about them:
 //!
 //! ```text
 //! 192.0.02.1           non-standard, use 192.0.2.1
@@ -15,19 +15,19 @@ use keelson_object::{FieldErrors, Path};
 
 use crate::catalog::Settings;
 
-/// How much of what was legal once still is.
+/// Whether old forms of addresses are accepted.
 ///
 /// Upstream: StrictIPCIDRValidation (v1.36.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
-    /// Only what every program reads the same way.
+    /// Only forms that every program reads the same way.
     Strict,
     /// Leading zeros and mapped addresses as well.
     Sloppy,
 }
 
 impl Strictness {
-    /// What the operator wants.
+    /// The operator's setting.
     pub(crate) fn of(settings: &Settings) -> Strictness {
         if settings.is_on("StrictIPCIDRValidation") { Strictness::Strict } else { Strictness::Sloppy }
     }
@@ -63,7 +63,7 @@ pub(crate) fn check_range(text: &str, strictness: Strictness, at: &Path<'_>, err
     }
 }
 
-/// What is wrong with a range in a field that once took other forms.
+/// What is wrong with a CIDR in a field that once accepted other forms.
 pub(crate) fn range_problem(text: &str, strictness: Strictness) -> Option<&'static str> {
     let Some(range) = Range::parse(text) else {
         return Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
@@ -95,7 +95,7 @@ pub(crate) fn check_canonical_range(text: &str, at: &Path<'_>, errors: &mut Fiel
     }
 }
 
-/// Checks that an address is one that packets can be sent to.
+/// Checks that an address can be the destination of packets.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateEndpointIP (v1.36.4).
 pub(crate) fn check_endpoint_address(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -121,7 +121,7 @@ pub(crate) fn check_endpoint_address(text: &str, at: &Path<'_>, errors: &mut Fie
     }
 }
 
-/// What is wrong with an address in a field that takes its one form only.
+/// What is wrong with an address in a field that accepts only the canonical form.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidIP (v1.36.4).
 pub(crate) fn address_problem(text: &str) -> Option<String> {
@@ -136,7 +136,7 @@ pub(crate) fn address_problem(text: &str) -> Option<String> {
     }
 }
 
-/// What is wrong with an address in a field that takes more than one form of it.
+/// What is wrong with an address in a field that accepts more than one form.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidIPForLegacyField (v1.36.4), strict.
 pub(crate) fn strict_problem(text: &str) -> Option<&'static str> {
@@ -152,7 +152,7 @@ pub(crate) fn sloppy_problem(text: &str) -> Option<&'static str> {
     sloppy(text).is_none().then_some("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
 }
 
-/// What is wrong with the address of an interface, which says how long its prefix is.
+/// What is wrong with the address of an interface, which includes the prefix length.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidInterfaceAddress (v1.36.4).
 pub(crate) fn interface_problem(text: &str) -> Option<String> {
@@ -169,7 +169,7 @@ pub(crate) fn interface_problem(text: &str) -> Option<String> {
     (canonical != text).then(|| format!("must be in canonical form ({canonical:?})"))
 }
 
-/// What is odd about an address that is taken.
+/// The warning about an address that is accepted.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, GetWarningsForIP (v1.36.4).
 pub(crate) fn address_warning(at: &Path<'_>, text: &str) -> Option<String> {
@@ -185,7 +185,7 @@ pub(crate) fn address_warning(at: &Path<'_>, text: &str) -> Option<String> {
     }
 }
 
-/// What is odd about a range that is taken.
+/// The warnings about a CIDR that is accepted.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, GetWarningsForCIDR (v1.36.4).
 pub(crate) fn range_warnings(at: &Path<'_>, text: &str) -> Vec<String> {
@@ -210,8 +210,8 @@ pub(crate) fn range_warnings(at: &Path<'_>, text: &str) -> Vec<String> {
     warnings
 }
 
-/// Whether a range is a part of another and smaller than it. A mapped range is compared as what it maps, but for its
-/// length: that is upstream's way.
+/// Whether a CIDR is a proper part of another. Like upstream, a mapped CIDR is compared as the mapped one,
+/// except for its length.
 pub(crate) fn is_within(inner: &str, outer: &str) -> bool {
     let (Some(inner), Some(outer)) = (Range::parse(inner), Range::parse(outer)) else { return false };
     let (network, address) = (plain(outer.network()), plain(inner.network()));
@@ -239,7 +239,7 @@ pub(crate) fn range_family(text: &str) -> Option<Family> {
 struct Range {
     address: IpAddr,
     length: u32,
-    /// Whether it is written as it must be today.
+    /// Whether it is in the strict form.
     is_strict: bool,
 }
 
@@ -272,7 +272,7 @@ impl Range {
         }
     }
 
-    /// As Go prints a range: a mapped one in the form of the mapped address.
+    /// The form that Go prints: a mapped CIDR in the form of the mapped address.
     fn shown(&self) -> String {
         match (plain(self.network()), self.network()) {
             (IpAddr::V4(it), IpAddr::V6(_)) => format!("{it}/{}", self.length.saturating_sub(96)),

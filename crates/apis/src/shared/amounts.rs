@@ -1,4 +1,4 @@
-//! What amounts of resources must be.
+//! Validation of resource quantities.
 
 use std::cmp::Ordering;
 
@@ -44,7 +44,7 @@ pub(crate) fn of<'m>(holder: &'m Map, key: &str) -> impl Iterator<Item = (&'m st
     pairs.filter_map(|(name, value)| Some((name.as_str(), Quantity::from_value(value).ok()?)))
 }
 
-/// One amount of the list at `key`.
+/// One quantity of the list at `key`.
 pub(crate) fn one(holder: &Map, key: &str, name: &str) -> Option<Quantity> {
     Quantity::from_value(holder.map(key)?.get(name)?).ok()
 }

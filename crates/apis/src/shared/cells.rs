@@ -1,4 +1,4 @@
-//! What several tables show in the same way.
+//! Table cells that several kinds share.
 
 use keelson_object::{Cell, Object, Value};
 use keelson_registry::Column;
@@ -17,7 +17,7 @@ pub(crate) fn few(items: &[String]) -> Cell {
     Cell::from(if shown.is_empty() { String::from("<unset>") } else { shown })
 }
 
-/// The name, and whether this is the one that is taken when nobody says.
+/// The name, and whether this is the default class.
 pub(crate) fn name_of_class(object: &Object, annotations: &[&str]) -> Cell {
     let is_default = annotations.iter().any(|it| object.meta.annotations.get(it) == Some("true"));
     if is_default {
@@ -45,7 +45,7 @@ pub(crate) fn number(object: &Object, path: &str) -> i64 {
     object.fields.at(path).and_then(Value::as_int).unwrap_or_default()
 }
 
-/// Whether the status has a condition of this type, and it is true.
+/// Whether the status has a true condition of this type.
 pub(crate) fn has_condition(object: &Object, kind: &str) -> bool {
     let mut conditions = object.fields.map("status").into_iter().flat_map(|it| it.maps("conditions"));
     conditions.any(|it| it.str("type") == Some(kind) && it.str("status") == Some("True"))

@@ -1,4 +1,4 @@
-//! What must hold for claims of volumes, wherever their spec stands.
+//! Validation of the spec of PersistentVolumeClaims, in all kinds that contain one.
 
 use std::cmp::Ordering;
 
@@ -8,10 +8,10 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 
 use crate::shared::template_meta;
 
-/// How many may write a volume from where.
+/// The access modes of volumes.
 const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
-/// What a claim may keep that it had before there was a rule.
+/// What a claim may keep from before a rule existed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
     /// The selector may compare labels with anything.
@@ -53,7 +53,7 @@ pub(crate) fn check_spec(spec: &Map, kept: Kept, at: &Path<'_>, errors: &mut Fie
     check_class(spec, "volumeAttributesClassName", at, errors);
 }
 
-/// What the author of a claim should know: there are no parts of bytes.
+/// The warnings about a claim: fractions of bytes are not possible.
 ///
 /// Upstream: pkg/api/persistentvolumeclaim/util.go, GetWarningsForPersistentVolumeClaimSpec (v1.36.4).
 pub(crate) fn warnings(spec: &Map, at: &Path<'_>) -> Vec<String> {
@@ -78,7 +78,7 @@ pub(crate) fn check_volume_mode(spec: &Map, at: &Path<'_>, errors: &mut FieldErr
     }
 }
 
-/// Checks who may use a volume at the same time; volumes say it as claims do.
+/// Checks access modes, in claims and in volumes.
 pub(crate) fn check_modes(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let (mut has_single, mut has_other) = (false, false);
     for mode in spec.list("accessModes").iter().map(|it| it.as_str().unwrap_or_default()) {
@@ -113,7 +113,7 @@ fn check_class(spec: &Map, field: &str, at: &Path<'_>, errors: &mut FieldErrors)
     }
 }
 
-/// What the volume is filled with: told in the old field, the new one, or in both the same.
+/// Checks the data source: in the old field, the new one, or the same in both.
 fn check_sources(spec: &Map, kept: Kept, at: &Path<'_>, errors: &mut FieldErrors) {
     let (old, new) = (spec.map("dataSource"), spec.map("dataSourceRef"));
     for (field, source) in [("dataSource", old), ("dataSourceRef", new)] {

@@ -1,10 +1,10 @@
-//! Numbers that controllers report: how many there are of something.
+//! Counts that controllers report in the status.
 
 use keelson_object::{FieldErrors, Map, Path};
 
 use crate::shared::read::number;
 
-/// None of these fields is negative.
+/// Checks that none of these fields is negative.
 pub(crate) fn check_non_negative(holder: &Map, fields: &[&str], at: &Path<'_>, errors: &mut FieldErrors) {
     for field in fields {
         errors.non_negative(&at.key(field), holder.int(field));

@@ -12,7 +12,7 @@ pub(crate) fn check(key: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// How many bytes a base64 text stands for.
+/// The decoded length of a base64 text in bytes.
 pub(crate) fn decoded_len(text: &str) -> usize {
     let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
     (text.len() / 4 * 3).saturating_sub(padding)
@@ -23,7 +23,7 @@ pub(crate) fn encode(text: &str) -> String {
     STANDARD.encode(text)
 }
 
-/// What a base64 text stands for; nothing if it is none, which decoding has refused.
+/// The decoded bytes of a base64 text; empty if it is invalid, which decoding has rejected before.
 pub(crate) fn decode(text: &str) -> Vec<u8> {
     STANDARD.decode(text).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The columns of kinds for which upstream has none of its own.
+//! Default columns, for kinds without their own columns upstream.
 
 use keelson_object::{Cell, Object};
 use keelson_registry::Column;

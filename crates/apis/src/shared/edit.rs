@@ -22,7 +22,7 @@ pub(crate) fn parts<'m>(map: &'m mut Map, key: &str) -> impl Iterator<Item = &'m
     items.into_iter().flatten().filter_map(Value::as_map_mut)
 }
 
-/// Whether `key` is there and not null: a pointer in Go that is not nil.
+/// Whether `key` is present and not null: a non-nil pointer in Go.
 pub(crate) fn is_set(map: &Map, key: &str) -> bool {
     map.get(key).is_some_and(|value| !value.is_null())
 }

@@ -20,7 +20,7 @@ pub(crate) struct Feature {
     pub gates: &'static [&'static str],
     /// Its fields.
     pub paths: &'static [&'static str],
-    /// Further fields that tell that an object makes use of it.
+    /// Further fields that show that an object uses the feature.
     pub signs: &'static [&'static str],
 }
 
@@ -35,7 +35,7 @@ pub(crate) const ATTRIBUTES_CLASS: &[Feature] =
 pub(crate) struct Off(Vec<Feature>);
 
 impl Off {
-    /// Those of `features` that are off.
+    /// The disabled ones among `features`.
     pub(crate) fn of(settings: &Settings, features: &[Feature]) -> Off {
         let is_off = |it: &&Feature| !it.gates.iter().all(|gate| settings.is_on(gate));
         Off(features.iter().filter(is_off).copied().collect())
@@ -60,14 +60,14 @@ impl Off {
     }
 }
 
-/// Drops what is at `paths` from `new`, unless the object had something at one of them before.
+/// Removes `paths` from `new`, unless the old object used one of them.
 fn drop_new(new: &mut Map, old: Option<&Map>, paths: &[&str]) {
     if !old.is_some_and(|old| in_use(old, paths)) {
         paths.iter().for_each(|path| take_out(new, path));
     }
 }
 
-/// Whether there is something at one of `paths`.
+/// Whether one of `paths` is in use.
 fn in_use(map: &Map, paths: &[&str]) -> bool {
     paths.iter().any(|path| is_there(map, path))
 }
@@ -88,7 +88,7 @@ fn is_there(map: &Map, path: &str) -> bool {
     }
 }
 
-/// An empty list is nothing; `false`, `0` and `{}` stand behind pointers and are something.
+/// An empty list counts as absent; `false`, `0` and `{}` are behind pointers and count as present.
 fn is_something(value: &Value) -> bool {
     match value {
         Value::Null => false,

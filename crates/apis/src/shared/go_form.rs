@@ -1,6 +1,6 @@
 //! Values as Go prints them in messages.
 //!
-//! Upstream prints its internal types, whose fields have no JSON names and which leave nothing out:
+//! Upstream prints its internal types, whose fields have no JSON names and omit nothing:
 //!
 //! ```text
 //! {"rules": [{"succeededIndexes": "0-2"}]}                         as the client writes it
@@ -25,13 +25,13 @@ pub(crate) struct Field(pub &'static str, pub &'static str, pub Form);
 
 /// How a field is printed.
 pub(crate) enum Form {
-    /// As it is; `null` if it is not there. Pointers to plain things, maps, and types with JSON names.
+    /// Unchanged; `null` if absent. Pointers to scalars, maps, and types with JSON names.
     AsIs,
-    /// As it is; `""` if it is not there.
+    /// Unchanged; `""` if absent.
     Text,
-    /// As it is; `0` if it is not there.
+    /// Unchanged; `0` if absent.
     Number,
-    /// As it is; `false` if it is not there.
+    /// Unchanged; `false` if absent.
     Truth,
     /// A struct: all of its fields, whether it is there or not.
     Struct(&'static [Field]),

@@ -4,17 +4,17 @@ use std::num::IntErrorKind;
 
 use keelson_object::scalar::quote;
 
-/// Why a text is no number.
+/// Why a text is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoNumber {
-    /// It is none at all.
+    /// It is not a number at all.
     Syntax,
     /// It does not fit; Go gives the nearest that does.
     Range(i64),
 }
 
 impl NoNumber {
-    /// What Go says about `text`.
+    /// Go's error message about `text`.
     pub(crate) fn about(self, text: &str) -> String {
         let problem = match self {
             NoNumber::Syntax => "invalid syntax",

@@ -7,17 +7,17 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 use crate::shared::go_form::as_json;
 use crate::shared::read::same;
 
-/// What upstream says of a field that must not change.
+/// Upstream's message about an immutable field.
 pub(crate) const IMMUTABLE: &str = "field is immutable";
 
-/// The field `key` is what it was.
+/// Checks that the field `key` is unchanged.
 ///
 /// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateImmutableField (v1.36.4).
 pub(crate) fn check(new: &Map, old: &Map, key: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     check_shown(new, old, key, (at, |value| as_json(value)), errors);
 }
 
-/// The same for a field that upstream prints in a form of its own.
+/// The same for a field that upstream prints in its own form.
 pub(crate) fn check_shown(
     new: &Map,
     old: &Map,
@@ -31,7 +31,7 @@ pub(crate) fn check_shown(
     }
 }
 
-/// Whether the same is said in both; what is not there is the same as what is empty, at every level.
+/// Whether both are equal; absent and empty are the same, at every level.
 ///
 /// Upstream: apimachinery/pkg/api/equality/semantic.go, Semantic (v1.36.4).
 pub(crate) fn is_same(new: Option<&Value>, old: Option<&Value>) -> bool {

@@ -11,7 +11,7 @@ const SMALL: usize = 16;
 pub(crate) enum Lookup<'m> {
     /// A map with few keys, or none at all.
     Small(Option<&'m Map>),
-    /// One with many.
+    /// A map with many keys.
     Large(HashMap<&'m str, &'m Value>),
 }
 

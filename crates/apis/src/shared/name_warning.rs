@@ -1,9 +1,9 @@
-//! Names of things that name pods.
+//! Warnings about names that become part of pod names.
 
 use keelson_object::Object;
 use keelson_object::selector::name_rules;
 
-/// What the author of a new object should know about its name.
+/// The warnings about the name of a new object.
 ///
 /// Upstream: pkg/registry/apps/deployment/strategy.go, WarningsOnCreate (v1.36.4).
 pub(crate) fn on_create(object: &Object) -> Vec<String> {

@@ -26,12 +26,12 @@ const OUTDATED: [(&str, &str); 8] = [
     ("node-role.kubernetes.io/master", r#"use "node-role.kubernetes.io/control-plane" instead"#),
 ];
 
-/// What to use instead of a label that is outdated.
+/// The replacement of a deprecated label.
 pub(crate) fn outdated(label: &str) -> Option<&'static str> {
     OUTDATED.iter().find(|(name, _)| *name == label).map(|(_, advice)| *advice)
 }
 
-/// What is outdated in a label selector of nodes.
+/// The warnings about deprecated labels in a node selector.
 ///
 /// Upstream: pkg/api/node/util.go, GetWarningsForNodeSelector (v1.36.4).
 pub(crate) fn selector_warnings(selector: &Map, at: &Path<'_>) -> Vec<String> {

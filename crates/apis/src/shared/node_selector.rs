@@ -19,10 +19,10 @@ const REQUIREMENT: [Field; 3] = [
     Field("Values", "values", Form::AsIs),
 ];
 
-/// Which values a requirement may compare labels with.
+/// The values that a requirement may compare labels with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Values {
-    /// Those that a label can have.
+    /// Valid label values.
     OfLabels,
     /// Any: what was there before there was a rule, and preferences.
     Any,
@@ -99,7 +99,7 @@ fn check_field(requirement: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Whether a requirement compares labels with what is no value of a label.
+/// Whether a requirement has values that are not valid label values.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, HasInvalidLabelValueInNodeSelectorTerms (v1.36.4).
 pub(crate) fn has_wrong_value(selector: &Map) -> bool {

@@ -18,7 +18,7 @@ pub(crate) fn check(value: &Value, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// There is no more than all of something.
+/// Checks that a percentage is not more than 100.
 ///
 /// Upstream: pkg/apis/apps/validation/validation.go, IsNotMoreThan100Percent (v1.36.4).
 pub(crate) fn check_not_more_than_all(value: &Value, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -27,7 +27,7 @@ pub(crate) fn check_not_more_than_all(value: &Value, at: &Path<'_>, errors: &mut
     }
 }
 
-/// The number before the `%`, or the number itself; a text that is no number counts as none.
+/// The number before the `%`, or the number itself; 0 for a text that is not a number.
 ///
 /// Upstream: pkg/apis/apps/validation/validation.go, getIntOrPercentValue (v1.36.4).
 pub(crate) fn amount(value: &Value) -> i64 {

@@ -21,13 +21,13 @@ use keelson_object::Map;
 use crate::shared::edit::{fill, part, parts};
 use crate::shared::resource_list;
 
-/// How long a pod gets to stop unless it or the client says otherwise.
+/// The default grace period of a pod.
 pub(crate) const GRACE_SECONDS: i64 = 30;
 
 /// The lists of a pod that hold containers, in upstream's order of defaulting.
 pub(crate) const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-/// Annotations that meant init containers before there was a field; nobody gets to see them any more.
+/// Annotations for init containers from before there was a field; they are removed.
 ///
 /// Upstream: pkg/apis/core/v1/conversion.go, initContainerAnnotations (v1.36.4).
 pub(crate) const DROPPED_ANNOTATIONS: [&str; 4] = [

@@ -1,13 +1,13 @@
-//! Reading trees whose fields may be absent, as validation does it all the time.
+//! Reading trees with optional fields, for validation.
 
 use std::collections::HashMap;
 
 use keelson_object::{Map, Value};
 
-/// Up to so many keys are looked through faster than they are hashed.
+/// Up to this number of keys, a linear search is faster than hashing.
 const FEW: usize = 32;
 
-/// Labels that are asked for many times: who sends a hundred thousand must not wait for their square.
+/// Labels for repeated lookups: a hundred thousand labels must not cause quadratic time.
 pub(crate) enum Labels<'m> {
     /// Looked through.
     Few(Option<&'m Map>),
@@ -16,7 +16,7 @@ pub(crate) enum Labels<'m> {
 }
 
 impl<'m> Labels<'m> {
-    /// What stands in a tree.
+    /// Reads labels from a tree.
     pub(crate) fn of(labels: Option<&'m Map>) -> Labels<'m> {
         match labels {
             Some(map) if map.len() > FEW => {
@@ -36,7 +36,7 @@ impl<'m> Labels<'m> {
     }
 }
 
-/// What stands for a map that is not there.
+/// The empty map that stands for an absent one.
 pub(crate) static NOTHING: Map = Map::new();
 
 /// The map at `key`; an empty one if there is none.
@@ -54,12 +54,12 @@ pub(crate) fn number(map: &Map, key: &str) -> i64 {
     map.int(key).unwrap_or_default()
 }
 
-/// What is at `key`, if it is there and not null: a pointer in Go that is not nil.
+/// The value at `key`, if it is present and not null: a non-nil pointer in Go.
 pub(crate) fn given<'m>(map: &'m Map, key: &str) -> Option<&'m Value> {
     map.get(key).filter(|it| !it.is_null())
 }
 
-/// Whether the field `key` of both is the same: absent, null and empty are one.
+/// Whether the field `key` of both is the same: absent, null and empty are equal.
 pub(crate) fn same(a: &Map, b: &Map, key: &str) -> bool {
     match (a.get(key), b.get(key)) {
         (Some(a), Some(b)) => a == b,

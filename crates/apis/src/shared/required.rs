@@ -1,4 +1,4 @@
-//! Texts that must be there and must be something.
+//! Required strings, which must be present and not empty.
 
 use keelson_object::{FieldErrors, Map, Path};
 

@@ -11,7 +11,7 @@ use crate::shared::lookup::Lookup;
 /// Amounts by the name of the resource.
 pub(crate) type Amounts = BTreeMap<SmolStr, Quantity>;
 
-/// Nobody can have less than a thousandth of anything.
+/// The smallest unit of quantities is a thousandth.
 const SMALLEST_SCALE: i64 = -3;
 
 /// The amounts that `list` says. What is not a quantity is left out; the schema check has refused it before.

@@ -6,7 +6,7 @@ pub(crate) use crate::shared::pod_template::rules::resources::names::{
     check, check_of_container, is_huge_pages, is_native,
 };
 
-/// What quotas count, but for huge pages.
+/// The standard resources of quotas, without huge pages.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, standardQuotaResources (v1.36.4).
 const QUOTA: [&str; 19] = [
@@ -41,14 +41,14 @@ pub(crate) fn check_of_quota(name: &str, at: &Path<'_>, errors: &mut FieldErrors
     }
 }
 
-/// Whether quotas know the name.
+/// Whether it is a standard resource of quotas.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, IsStandardQuotaResourceName (v1.36.4).
 pub(crate) fn is_quota(name: &str) -> bool {
     QUOTA.contains(&name) || is_huge_pages(name.strip_prefix("requests.").unwrap_or(name))
 }
 
-/// Whether more may be promised than there is.
+/// Whether the resource may be overcommitted.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, IsOvercommitAllowed (v1.36.4).
 pub(crate) fn may_be_overcommitted(name: &str) -> bool {

@@ -3,7 +3,7 @@
 use keelson_object::selector::{name_rules, validate_label_selector, validate_label_selector_keys};
 use keelson_object::{FieldErrors, Map, Path, Value};
 
-/// Checks a selector; values that are no label values are taken where the old one has such already.
+/// Checks a selector; invalid label values are accepted if the old one has such values already.
 ///
 /// Upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go, ValidateLabelSelector with
 /// AllowInvalidLabelValueInSelector (v1.36.4).

@@ -1,4 +1,4 @@
-//! A service that somebody calls: webhooks and aggregated servers have one.
+//! Service references of webhooks and aggregated API servers.
 
 use keelson_object::Map;
 

@@ -46,7 +46,7 @@ fn check_labels(text: &str, rule: fn(&str) -> Vec<String>, at: &Path<'_>, errors
     }
 }
 
-/// Whether the signer is one of the project's own.
+/// Whether the signer belongs to the Kubernetes project.
 ///
 /// Upstream: pkg/apis/core/validation/names.go, IsKubernetesSignerName (v1.36.4).
 pub(crate) fn is_kubernetes(name: &str) -> bool {

@@ -34,7 +34,7 @@ pub(crate) fn alone(object: &mut Object, old: &Object) {
     meta.owner_references = there.owner_references.clone();
 }
 
-/// What nobody comes to own through a status that is written [`alone`].
+/// The fields whose ownership is not recorded when a status is written [`alone`].
 pub(crate) fn reset_alone(part: Part) -> Option<&'static [&'static str]> {
     matches!(part, Part::Status).then_some(&["metadata", "spec"])
 }

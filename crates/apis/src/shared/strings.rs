@@ -1,4 +1,4 @@
-//! Texts and lists of texts, as rules look at them.
+//! Strings and lists of strings, for validation.
 
 use keelson_object::{FieldErrors, Path, Value};
 

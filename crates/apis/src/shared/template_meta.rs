@@ -7,7 +7,7 @@ use keelson_object::{FieldErrors, Map, Path};
 /// All keys and values of the annotations together have at most this many bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-/// What a template may not say, and how upstream spells it.
+/// Metadata fields that a template must not have, and upstream's spelling.
 const FORBIDDEN: [(&str, &str); 13] = [
     ("name", "name"),
     ("generateName", "generateName"),

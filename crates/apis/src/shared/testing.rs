@@ -27,14 +27,14 @@ pub(crate) fn decoded(strategy: &dyn Strategy, kind: &str, text: &str) -> Object
     object
 }
 
-/// The object that `text` describes, as it is stored when somebody creates it.
+/// The stored object after creating the one that `text` describes.
 pub(crate) fn created(strategy: &dyn Strategy, kind: &str, text: &str) -> Object {
     let mut object = decoded(strategy, kind, text);
     strategy.prepare_create(&context(), &mut object);
     object
 }
 
-/// What becomes of the object that `old` describes when somebody replaces it by `new`.
+/// The stored object after replacing `old` by `new`.
 pub(crate) fn changed(strategy: &dyn Strategy, kind: &str, old: &str, new: &str) -> Object {
     let old = created(strategy, kind, old);
     let mut object = decoded(strategy, kind, new);
@@ -54,7 +54,7 @@ pub(crate) fn cells(columns: &[Column], object: &Object) -> Vec<String> {
     columns.iter().map(|column| text(column.cell(object))).collect()
 }
 
-/// What is wrong with the object that `text` describes, message by message.
+/// The errors of the object that `text` describes, message by message.
 pub(crate) fn errors_of(strategy: &dyn Strategy, kind: &str, text: &str) -> Vec<String> {
     let mut object = decoded(strategy, kind, text);
     let context = context();
@@ -64,7 +64,7 @@ pub(crate) fn errors_of(strategy: &dyn Strategy, kind: &str, text: &str) -> Vec<
     errors.iter().map(|error| format!("{error}")).collect()
 }
 
-/// What somebody is told who posts `text` in `namespace`.
+/// The response to a POST of `text` in `namespace`.
 pub(crate) fn answer(answers: &dyn Answer, namespace: &str, text: &str) -> Result<Object> {
     let body = Object::from_value(tree(text)).expect("an object");
     answers.answer(&context(), namespace, body).now_or_never().expect("nothing waits")
@@ -77,7 +77,7 @@ pub(crate) fn ground() -> Ground {
     Ground::new(store, Layout::default(), clock)
 }
 
-/// Somebody at some time.
+/// The context of a test user.
 pub(crate) fn context() -> Context {
     Context::new(User::new("tester", &[]), Clock::manual().0)
 }

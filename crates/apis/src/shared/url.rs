@@ -5,15 +5,15 @@ use keelson_object::scalar::quote;
 /// The parts of a URL that rules ask about.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Url<'t> {
-    /// In lower case.
+    /// The scheme in lower case.
     pub scheme: String,
-    /// What is before the `@`.
+    /// The user, before the `@`.
     pub user: Option<&'t str>,
-    /// With the port.
+    /// The host, with the port.
     pub host: &'t str,
-    /// What is behind the `?`.
+    /// The query, after the `?`.
     pub query: &'t str,
-    /// What is behind the `#`.
+    /// The fragment, after the `#`.
     pub fragment: &'t str,
 }
 

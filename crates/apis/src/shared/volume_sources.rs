@@ -1,4 +1,4 @@
-//! Where volumes come from: what pods and persistent volumes can have in common.
+//! Volume sources that pods and persistent volumes have in common.
 
 pub(crate) mod iscsi;
 mod rules;
@@ -6,7 +6,7 @@ mod rules;
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
-/// Whose volume it is.
+/// The owner of the volume.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Volume<'v> {
     /// That of a pod: secrets are in the pod's namespace.
@@ -68,14 +68,14 @@ pub(crate) fn check_driver_name(name: &str, at: &Path<'_>, errors: &mut FieldErr
     errors.invalid_each(at, name, problems);
 }
 
-/// Fields that must not be empty, in the order in which they are told.
+/// Checks that fields are not empty, in the order of messages.
 pub(crate) fn require(source: &Map, fields: &[&str], at: &Path<'_>, errors: &mut FieldErrors) {
     for field in fields.iter().filter(|field| source.get(field).is_none_or(Value::is_empty)) {
         errors.required(&at.key(field), "");
     }
 }
 
-/// The secret that opens the volume, if there is one.
+/// Checks the secret of the volume, if there is one.
 fn check_secret(source: &Map, volume: Volume<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
     if let Some(secret) = source.map("secretRef") {
         let fields: &[&str] = match volume {

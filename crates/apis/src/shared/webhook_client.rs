@@ -1,4 +1,4 @@
-//! How a webhook is called: by URL, or as a service of the cluster.
+//! Webhook client configuration: a URL, or a service of the cluster.
 //!
 //! Upstream: apiserver/pkg/util/webhook/validation.go (v1.36.4).
 

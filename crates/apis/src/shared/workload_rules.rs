@@ -1,4 +1,4 @@
-//! What must hold for kinds that select the pods they make.
+//! Validation of workloads, which select the pods they create.
 
 use keelson_object::selector::label::Selector;
 use keelson_object::selector::validate_label_selector;
@@ -10,15 +10,15 @@ use crate::shared::pod_template::{self, Gates, PodRules};
 use crate::shared::read::{Labels, NOTHING, given, sub};
 use crate::shared::workload_columns::template_spec;
 
-/// How a kind speaks of its selector.
+/// The messages of a kind about its selector.
 pub(crate) struct Words {
-    /// What an empty selector is invalid for.
+    /// The kind, in the message about an empty selector.
     pub kind: &'static str,
-    /// What is said of a selector that cannot be read.
+    /// The message about a selector that cannot be parsed.
     pub unreadable: &'static str,
 }
 
-/// Deployments and replica sets: both speak of a deployment.
+/// Deployments and ReplicaSets: the messages of both name a deployment.
 const DEPLOYMENT: Words = Words { kind: "deployment", unreadable: "invalid label selector" };
 
 /// Checks the selector of a workload's spec, then its template.
@@ -83,7 +83,7 @@ pub(crate) fn check_endless(template: &Map, kind: &str, at: &Path<'_>, errors: &
     }
 }
 
-/// The rules for the template of a workload; `old` is what it replaces.
+/// The rules for the template of a workload; `old` is the object that it replaces.
 pub(crate) fn template_rules(gates: &Gates, old: Option<&Object>) -> PodRules {
     gates.template_rules(old.map(|old| sub(sub(&old.fields, "spec"), "template")))
 }

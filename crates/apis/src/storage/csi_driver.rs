@@ -10,16 +10,16 @@ use crate::catalog::Settings;
 use crate::shared::gated::{Feature, Off};
 use crate::shared::{cells, immutable};
 
-/// How groups of files are treated when a volume is mounted.
+/// The policies for file ownership when a volume is mounted.
 const GROUP_POLICIES: [&str; 3] = ["File", "None", "ReadWriteOnceWithFSType"];
 
-/// How long volumes live.
+/// The lifecycle modes of volumes.
 const LIFECYCLE_MODES: [&str; 2] = ["Persistent", "Ephemeral"];
 
-/// How seldom nodes may tell how many volumes they take, in seconds.
+/// The shortest interval of updates of a node's allocatable volume count, in seconds.
 const UPDATE_PERIOD_MIN: i64 = 10;
 
-/// How long tokens live at least and at most, in seconds.
+/// The shortest and the longest lifetime of tokens, in seconds.
 const TOKEN_SECONDS: [i64; 2] = [600, 1 << 32];
 
 const FEATURES: &[Feature] =
@@ -45,7 +45,7 @@ const TOKENS_IN_SECRETS: &str = "spec.serviceAccountTokenInSecrets is unset; if 
 
 pub(crate) struct CsiDriver {
     off: Off,
-    /// Whether drivers have a say in where pods go.
+    /// Whether the gate `VolumeLimitScaling` is on.
     limits: bool,
 }
 
@@ -139,7 +139,7 @@ impl Strategy for CsiDriver {
     }
 }
 
-/// What has a default is always there.
+/// Fields with a default are always present.
 ///
 /// Upstream: pkg/apis/storage/validation/validation.go, validateCSIDriverSpec (v1.36.4).
 fn check(spec: &Map, errors: &mut FieldErrors) {
@@ -189,7 +189,7 @@ fn check_tokens(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Tells who asks for new tokens that drivers may log them.
+/// Warns authors who add token requests that drivers may log the tokens.
 ///
 /// Upstream: pkg/registry/storage/csidriver/strategy.go, WarningsOnCreate and WarningsOnUpdate (v1.36.4).
 fn recommend_secrets(context: &Context, object: &Object, old: Option<&Object>) {

@@ -1,4 +1,4 @@
-//! What classes tell the drivers that serve them.
+//! Parameters of classes for their drivers.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
@@ -9,7 +9,7 @@ const SIZE_MAX: usize = 256 * 1024;
 /// There are at most this many.
 const COUNT_MAX: usize = 512;
 
-/// Checks who serves a class.
+/// Checks the driver of a class.
 ///
 /// Upstream: pkg/apis/storage/validation/validation.go, validateProvisioner (v1.36.4).
 pub(super) fn check_driver(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -20,7 +20,7 @@ pub(super) fn check_driver(name: &str, at: &Path<'_>, errors: &mut FieldErrors) 
     errors.invalid_each(at, &name, name_rules::qualified_name(&name));
 }
 
-/// Checks what that one is told.
+/// Checks the parameters of a class.
 ///
 /// Upstream: pkg/apis/storage/validation/validation.go, validateParameters (v1.36.4).
 pub(super) fn check(parameters: Option<&Map>, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -37,7 +37,7 @@ pub(super) fn check(parameters: Option<&Map>, at: &Path<'_>, errors: &mut FieldE
     }
 }
 
-/// Whether anything is told at all.
+/// Whether there are any parameters.
 pub(super) fn is_there(parameters: Option<&Value>) -> bool {
     parameters.is_some_and(|it| !it.is_empty())
 }

@@ -7,13 +7,13 @@ use super::{parameters, topology};
 use crate::shared::node_labels::outdated;
 use crate::shared::{cells, immutable};
 
-/// What becomes of a volume that nobody claims any more.
+/// What happens to a released volume.
 const RECLAIM_POLICIES: [&str; 2] = ["Delete", "Retain"];
 
-/// When a claim gets a volume.
+/// When a claim is bound to a volume.
 const BINDING_MODES: [&str; 2] = ["Immediate", "WaitForFirstConsumer"];
 
-/// Which class is taken when a claim names none, in the words of today and of yesterday.
+/// The annotations of the default class, the current one and the old one.
 const IS_DEFAULT: [&str; 2] =
     ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
 

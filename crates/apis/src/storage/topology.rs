@@ -1,14 +1,14 @@
-//! Where volumes of a class may be.
+//! Allowed topologies of storage classes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
 
-/// Nobody reads more mistakes than this: every term is at odds with every other.
+/// The largest number of reported errors: every term can conflict with every other.
 const MANY: usize = 1000;
 
-/// What a term says, whatever the order in which it says it.
+/// The content of a term, independent of its order.
 type Said<'t> = BTreeMap<&'t str, BTreeSet<&'t str>>;
 
 /// Checks that every term is good, and that none says the same as another.

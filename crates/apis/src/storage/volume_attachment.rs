@@ -1,4 +1,4 @@
-//! VolumeAttachment: the wish that a volume be at a node.
+//! VolumeAttachment: a request to attach a volume to a node.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path};
@@ -10,7 +10,7 @@ use crate::shared::go_form::{Field, Form, Shape};
 use crate::shared::immutable::is_same;
 use crate::shared::{cells, status, volume_sources};
 
-/// What drivers tell nodes has at most this many bytes.
+/// The size limit of attachment metadata in bytes.
 const METADATA_MAX: usize = 256 * 1024;
 
 /// Messages have at most this many.

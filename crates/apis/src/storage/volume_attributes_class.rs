@@ -1,4 +1,4 @@
-//! VolumeAttributesClass: a kind of volume as far as it can change.
+//! VolumeAttributesClass: the mutable attributes of volumes.
 
 use keelson_object::{FieldErrors, Object, Path};
 use keelson_registry::{Context, Strategy};

@@ -18,7 +18,8 @@ pub(super) struct Queue {
     shared: Arc<Shared>,
 }
 
-/// So many batches are sent at the same time at most. Those that wait for somebody who does not answer fill the queue.
+/// The largest number of batches in flight. If a receiver does not answer, they stay in flight and the queue
+/// fills up.
 const CONCURRENT: usize = 32;
 
 impl Queue {
@@ -37,7 +38,7 @@ impl Queue {
         Queue { sender, shared }
     }
 
-    /// Adds an event; it is lost where there is no room.
+    /// Adds an event; it is lost if the queue is full.
     pub(super) fn push(&self, entry: Bytes) {
         match self.sender.try_send(entry) {
             Ok(()) => {}
@@ -77,7 +78,7 @@ struct Gatherer {
     max_bytes: usize,
     clock: Clock,
     stop: CancellationToken,
-    /// What did not fit into the batch before.
+    /// The event that did not fit into the previous batch.
     left_over: Option<Bytes>,
 }
 

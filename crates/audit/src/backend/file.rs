@@ -1,7 +1,8 @@
-//! A log file that is put aside when it is full.
+//! Log file backend, with rotation.
 //!
-//! `audit.log` becomes `audit-2026-11-16T05-43-42.968.log`; old ones are compressed and deleted as the operator wants.
-//! Names and rules are those of the library that upstream uses, so that what reads its files reads ours.
+//! `audit.log` becomes `audit-2026-11-16T05-43-42.968.log`; old files are compressed and deleted as
+//! configured. Names and rules are those of the library that upstream uses, so that programs that read its
+//! files can read ours.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -21,16 +22,16 @@ use tracing::warn;
 
 use crate::Error;
 
-/// When a file is put aside, and what becomes of those that were.
+/// When a log file is rotated, and what happens to rotated files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
-    /// In bytes; 0 is no limit, and nothing is ever put aside.
+    /// The size limit in bytes; 0 means no limit, and the file is never rotated.
     pub max_size: u64,
     /// Files that are older are deleted; zero is never.
     pub max_age: Duration,
-    /// So many are kept; 0 is no limit.
+    /// The number of rotated files to keep; 0 means no limit.
     pub max_backups: usize,
-    /// Whether they are compressed.
+    /// Whether rotated files are compressed.
     pub compress: bool,
 }
 
@@ -57,7 +58,7 @@ impl LogFile {
         LogFile { format: Format::Json, to: To::Stdout }
     }
 
-    /// Lines of the file at `path`, which is made with its folder if it is not there.
+    /// Appends to the file at `path`, which is created with its folder if it does not exist.
     ///
     /// Upstream: apiserver/pkg/server/options/audit.go, ensureLogFile (v1.36.4).
     pub fn open(path: &Path, rotation: Rotation, clock: &Clock) -> Result<LogFile, Error> {
@@ -78,7 +79,7 @@ impl LogFile {
         })
     }
 
-    /// The same with lines for people.
+    /// The same with the `legacy` format, lines for people.
     #[must_use]
     pub fn legacy(self) -> LogFile {
         LogFile { format: Format::Legacy, ..self }
@@ -111,12 +112,12 @@ struct Open {
     size: u64,
 }
 
-/// A file and those that were put aside.
+/// The log file and the rotated files.
 struct Files {
     path: PathBuf,
     rotation: Rotation,
     clock: Clock,
-    /// Held by who compresses and deletes.
+    /// Held while rotated files are compressed and deleted.
     tidying: Mutex<()>,
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of events.
+//! Tests of audit backends.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn stages(text: &str) -> Vec<String> {
     text.lines().map(line).collect()
 }
 
-/// What it was sent; it fails as often as it is told to.
+/// A webhook that records its requests and fails as often as configured.
 #[derive(Default)]
 struct Receiver {
     bodies: Mutex<Vec<String>>,
@@ -128,7 +128,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Without a runtime, old files are tidied up before anybody goes on.
+/// Without a runtime, old files are cleaned up before the write returns.
 #[test]
 fn full_files_are_put_aside() {
     let folder = tempfile::tempdir().expect("a folder");

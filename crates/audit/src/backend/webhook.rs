@@ -1,4 +1,4 @@
-//! Somebody far away who is sent lists of events.
+//! Webhook backend: sends lists of events to a remote server.
 //!
 //! Upstream: apiserver/plugin/pkg/audit/webhook/webhook.go and pkg/util/webhook/webhook.go (v1.36.4).
 
@@ -13,24 +13,24 @@ use tracing::warn;
 use super::Ground;
 use crate::Error;
 
-/// Sends a body to where events go. An error is why it was not taken, for people.
+/// Sends a body to the webhook. The error is the reason in words.
 pub trait Post: Send + Sync {
     /// Sends it once.
     fn post(&self, body: Bytes) -> BoxFuture<'_, Result<(), String>>;
 }
 
-/// Somebody far away.
+/// The webhook backend.
 pub struct Webhook {
     post: Arc<dyn Post>,
-    /// How long to wait after the first failure.
+    /// The delay after the first failure.
     first_delay: Duration,
 }
 
-/// How often a list is sent at most.
+/// The largest number of attempts to send a list.
 const ATTEMPTS: u32 = 5;
-/// How long it is waited at most when the server ends.
+/// The longest delay while the server shuts down.
 const HURRY: Duration = Duration::from_millis(100);
-/// How much longer each wait is than the one before.
+/// The factor by which each delay grows.
 const FACTOR: f64 = 1.5;
 /// A wait is longer by up to this part of it, so that failures do not come back together.
 const JITTER: f64 = 0.2;
@@ -57,7 +57,7 @@ impl Webhook {
             let wait = delay.mul_f64(1.0 + JITTER * rand::rng().random_range(0.0..1.0));
             tokio::select! {
                 () = ground.clock.sleep(wait) => {}
-                // A server that ends has no time to wait for somebody to come back.
+                // A server that shuts down does not wait long for the webhook to recover.
                 () = stop.cancelled() => ground.clock.sleep(wait.min(HURRY)).await,
             }
             delay = delay.mul_f64(FACTOR);

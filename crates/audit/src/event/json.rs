@@ -9,10 +9,10 @@ use keelson_status::Status;
 
 use super::{Event, ObjectReference, UserInfo};
 
-/// What stands before everything else of an event that stands alone.
+/// The first fields of an event that is not part of a list.
 pub(crate) const HEAD: &[u8] = br#""kind":"Event","apiVersion":"audit.k8s.io/v1","#;
 
-/// Whether the event says what it is.
+/// Whether the event includes its kind and apiVersion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A line of a log.
@@ -24,9 +24,9 @@ pub(crate) enum Form {
 /// Which objects are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Objects {
-    /// Those that the event has.
+    /// The request and response objects of the event.
     All,
-    /// None, and an annotation says so.
+    /// No objects; an annotation says that they were left out.
     LeftOut,
 }
 

@@ -1,4 +1,4 @@
-//! What events look like.
+//! Tests of the encoding of events.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

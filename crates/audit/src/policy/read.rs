@@ -13,7 +13,7 @@ use crate::{Error, Level, Stage, Stages};
 const LEVELS: [&str; 4] = ["None", "Metadata", "Request", "RequestResponse"];
 
 impl Policy {
-    /// Reads a policy: it, and what a strict reader complains of; or everything that is wrong with it.
+    /// Reads a policy: returns it with the complaints of a strict reader, or all errors.
     pub fn read(text: &[u8]) -> Result<(Policy, Vec<String>), Error> {
         let failed = |problem: &dyn std::fmt::Display| Error::Policy(format!("failed decoding: {problem}"));
         let document = yaml::read(text).map_err(|error| failed(&error))?;
@@ -62,9 +62,9 @@ fn check_identity(map: &Map, text: &[u8]) -> Result<(), String> {
 }
 
 struct Reader<'r> {
-    /// What has the wrong type.
+    /// Fields with the wrong type.
     wrong: Vec<String>,
-    /// What a strict reader does not know.
+    /// Unknown fields and other complaints of a strict reader.
     complaints: &'r mut Vec<String>,
     errors: FieldErrors,
 }
@@ -250,7 +250,7 @@ impl Reader<'_> {
     }
 }
 
-/// As upstream shows a list of texts: `["a","b"]`.
+/// Formats a list of strings like upstream: `["a","b"]`.
 fn list(texts: &[String]) -> String {
     let quoted: Vec<String> = texts.iter().map(|it| quote(it)).collect();
     format!("[{}]", quoted.join(","))

@@ -1,4 +1,4 @@
-//! What policies say, and which are refused.
+//! Tests of audit policies.
 
 use super::{Policy, Request, Target};
 use crate::{Level, Stage};

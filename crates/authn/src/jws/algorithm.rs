@@ -18,7 +18,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them, in the order of their names.
+    /// All algorithms, sorted by name.
     pub const ALL: [Algorithm; 9] = [
         Algorithm::Es256,
         Algorithm::Es384,
@@ -47,7 +47,7 @@ impl Algorithm {
         }
     }
 
-    /// By its name; case matters.
+    /// Finds an algorithm by its name; case matters.
     #[must_use]
     pub fn parse(name: &str) -> Option<Algorithm> {
         Algorithm::ALL.into_iter().find(|it| it.name() == name)

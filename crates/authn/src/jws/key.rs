@@ -1,4 +1,4 @@
-//! Keys: what tokens are signed with, and what verifies them.
+//! Keys that sign and verify tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,8 @@ struct Inner {
     verifiers: Vec<(Algorithm, ParsedPublicKey)>,
 }
 
-/// What is public, in big-endian numbers without leading zeros; coordinates are as long as the curve's numbers.
+/// The public part, in big-endian numbers without leading zeros; coordinates are as long as the curve's
+/// numbers.
 enum Shape {
     Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
     Ec { curve: Curve, x: Vec<u8>, y: Vec<u8> },
@@ -95,7 +96,7 @@ impl Curve {
 }
 
 impl PublicKey {
-    /// From a `SubjectPublicKeyInfo` in DER, as it stands in certificates and in `PUBLIC KEY` blocks.
+    /// Reads a `SubjectPublicKeyInfo` in DER, the form used in certificates and in `PUBLIC KEY` blocks.
     pub fn from_spki(der: &[u8]) -> Result<PublicKey, AuthError> {
         let (rest, spki) = SubjectPublicKeyInfo::from_der(der).map_err(|error| bad(error.to_string()))?;
         if !rest.is_empty() {
@@ -124,14 +125,14 @@ impl PublicKey {
         PublicKey::new(shape, der)
     }
 
-    /// The same for a key that its owner calls `id`.
+    /// Like [`PublicKey::from_spki`], with the key id `id`.
     pub fn from_spki_as(id: &str, der: &[u8]) -> Result<PublicKey, AuthError> {
         let PublicKey(inner) = PublicKey::from_spki(der)?;
         let inner = Arc::into_inner(inner).expect("nobody else has it yet");
         Ok(PublicKey(Arc::new(Inner { id: id.to_owned(), ..inner })))
     }
 
-    /// From a key of a key set (RFC 7517).
+    /// Reads a key of a JWK set (RFC 7517).
     pub fn from_jwk(jwk: &Map) -> Result<PublicKey, AuthError> {
         let number = |name: &str| {
             let bytes = jwk.str(name).and_then(|it| URL_SAFE_NO_PAD.decode(it.trim_end_matches('=')).ok());
@@ -187,7 +188,7 @@ impl PublicKey {
         Ok(PublicKey(Arc::new(Inner { shape, id, verifiers })))
     }
 
-    /// What tokens and key sets call the key: a hash of it, or what its owner calls it.
+    /// The key id in tokens and key sets: a hash of the key, or the id that its owner chose.
     ///
     /// Upstream: pkg/serviceaccount/jwt.go, keyIDFromPublicKey (v1.36.4).
     #[must_use]
@@ -195,7 +196,7 @@ impl PublicKey {
         &self.0.id
     }
 
-    /// What service account tokens are signed by with such a key.
+    /// The algorithm that signs service account tokens with this kind of key.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         match &self.0.shape {
@@ -278,13 +279,13 @@ impl SigningKey {
         Ok(SigningKey { pair: Pair::Ec(pair), public })
     }
 
-    /// What verifies its signatures.
+    /// The public key that verifies its signatures.
     #[must_use]
     pub fn public_key(&self) -> &PublicKey {
         &self.public
     }
 
-    /// By what it signs.
+    /// The algorithm with which it signs.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.public.algorithm()

@@ -48,12 +48,12 @@ pub fn public_keys(pem: &[u8]) -> Result<Vec<PublicKey>, AuthError> {
     }
 }
 
-/// Blocks of other kinds are left out: `EC PARAMETERS` often stands before a key.
+/// Blocks of other kinds are skipped: `EC PARAMETERS` often comes before a key.
 fn sections(pem: &[u8]) -> impl Iterator<Item = (SectionKind, Vec<u8>)> {
     <(SectionKind, Vec<u8>)>::pem_slice_iter(pem).filter_map(Result::ok)
 }
 
-/// `None` for what is no private key.
+/// `None` if the section is not a private key.
 fn private(kind: SectionKind, der: &[u8]) -> Option<Result<SigningKey, AuthError>> {
     let of_curve = |read: &dyn Fn(Curve) -> Option<EcdsaKeyPair>| Curve::ALL.into_iter().find_map(read);
     let (rsa, ec) = match kind {

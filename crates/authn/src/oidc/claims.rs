@@ -1,4 +1,4 @@
-//! What a verified token says. Complaints are those of Go's decoder.
+//! Claims of a verified token. Error messages are those of Go's decoder.
 
 use keelson_object::{Map, Value};
 
@@ -26,7 +26,7 @@ impl Claims {
         }
     }
 
-    /// A list of texts, or one text that is a list of its own.
+    /// A list of strings, or a single string, which counts as a list of one.
     pub(super) fn text_or_list(&self, name: &str) -> Result<Vec<String>, String> {
         match self.get(name)? {
             Value::Null => Ok(Vec::new()),

@@ -1,11 +1,11 @@
-//! Claims that are not in the token itself: it says where they are.
+//! Distributed claims: claims that are not in the token itself. The token says where to get them.
 //!
 //! ```json
 //! {"_claim_names": {"groups": "src1"},
 //!  "_claim_sources": {"src1": {"endpoint": "https://www.example.com", "access_token": "f005ba11"}}}
 //! ```
 //!
-//! What comes from there is a token, too, and must be signed by an issuer that can be found.
+//! The endpoint returns a token, too, which must be signed by an issuer that OpenID discovery can find.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::claims::Claims;
 use super::issuer::{About, Issuer, claimed};
 use crate::jws::Jws;
 
-/// Where groups come from.
+/// The source of the groups claim.
 pub(super) struct Sources {
     claim: String,
     client: Client,
@@ -31,13 +31,13 @@ pub(super) struct Sources {
 
 struct Source {
     issuer: Arc<Issuer>,
-    /// Before this time it is not asked again who it is.
+    /// Discovery is not tried again before this time.
     not_before: Duration,
 }
 
 /// More issuers than this are not remembered.
 const MAX_ISSUERS: usize = 64;
-/// How long to wait before an issuer is asked again who it is.
+/// The pause between two attempts at OpenID discovery.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 impl Sources {

@@ -1,4 +1,4 @@
-//! One issuer: where it is, what keys it has, and whether a token is one of its own.
+//! OIDC issuer: its discovery, its keys, and the verification of its tokens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::OidcMetrics;
 use crate::jws::{Algorithm, Jws, PublicKey};
 
-/// What is known of an issuer before it is asked.
+/// The configuration of an issuer, known before discovery.
 #[derive(Clone)]
 pub(super) struct About {
     pub(super) url: String,
@@ -28,25 +28,25 @@ pub(super) struct Issuer {
     about: About,
     client: Client,
     clock: Clock,
-    /// Where its keys are; nothing before it was asked.
+    /// The URL of its keys; `None` before discovery.
     keys_url: ArcSwapOption<String>,
     problem: Mutex<String>,
     keys: ArcSwap<Keys>,
-    /// One fetch at a time: who waits for it takes what it brings.
+    /// One fetch at a time: callers that wait for it use its result.
     fetching: tokio::sync::Mutex<Allowance>,
-    /// Who counts, and the hash of the issuer.
+    /// The metrics, and the hash of the issuer.
     pub(super) counted: Option<(Arc<dyn OidcMetrics>, String)>,
 }
 
 #[derive(Default)]
 struct Keys {
-    /// How often keys were fetched.
+    /// The number of fetches so far.
     generation: u64,
-    /// With the names that tokens call them by.
+    /// The keys, each with its key id.
     keys: Vec<(String, PublicKey)>,
 }
 
-/// How many fetches are left: tokens that name keys nobody has must not become a flood of requests for the issuer.
+/// The number of fetches left: tokens with unknown key ids must not cause a flood of requests to the issuer.
 struct Allowance {
     left: u32,
     since: Duration,
@@ -54,7 +54,7 @@ struct Allowance {
 
 const FETCHES_AT_ONCE: u32 = 10;
 const FETCHES_INTERVAL: Duration = Duration::from_secs(1);
-/// By how much clocks may differ for a token that is not valid yet, as upstream's library has it.
+/// The clock skew that `nbf` tolerates, in seconds, as in upstream's library.
 const NOT_BEFORE_LEEWAY: i64 = 5 * 60;
 
 const GOOGLE: &str = "https://accounts.google.com";
@@ -128,7 +128,7 @@ impl Issuer {
         Ok(reply.body)
     }
 
-    /// What the token says, if it is one of ours and good now.
+    /// The claims of the token, if this issuer signed it and it is valid now.
     pub(super) async fn verify<'j>(&self, jws: &'j Jws<'_>) -> Result<&'j Map, String> {
         if self.keys_url.load().is_none() {
             return Err("authenticator not initialized".to_owned());
@@ -225,7 +225,7 @@ enum Unfetched {
 }
 
 impl Keys {
-    /// With any key that the token may mean.
+    /// Tries every key that the token may mean.
     fn verify<'j>(&self, jws: &'j Jws<'_>) -> Option<&'j Map> {
         let meant = |name: &str| jws.key_id().is_none_or(|it| it == name);
         self.keys.iter().filter(|(name, _)| meant(name)).find_map(|(_, key)| jws.verify(key).ok())
@@ -246,7 +246,7 @@ impl Allowance {
     }
 }
 
-/// Who the token says has signed it. Google once left out the scheme.
+/// The issuer that the token names. Google once left out the scheme.
 pub(super) fn claimed(claims: &Map) -> &str {
     match super::text_of(claims, "iss") {
         GOOGLE_WITHOUT_SCHEME => GOOGLE,

@@ -1,39 +1,39 @@
-//! What an operator says about an issuer. Field names are those of `AuthenticationConfiguration`.
+//! Configuration of an OIDC issuer. Field names are those of `AuthenticationConfiguration`.
 
 /// One issuer, and how its tokens become users.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JwtSettings {
-    /// Who signs.
+    /// The issuer of the tokens.
     pub issuer: IssuerSettings,
-    /// What tokens must say.
+    /// Rules about the claims of a token.
     pub claim_validation_rules: Vec<ClaimValidationRule>,
-    /// What of a token is what of a user.
+    /// The mapping from claims to the fields of a user.
     pub claim_mappings: ClaimMappings,
-    /// What users must be like.
+    /// Rules about the resulting user.
     pub user_validation_rules: Vec<UserValidationRule>,
 }
 
-/// Who signs.
+/// The issuer of the tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssuerSettings {
-    /// Its name, and where it is.
+    /// The name of the issuer, which is also its URL.
     pub url: String,
-    /// Where it is, if not there.
+    /// The discovery URL, if it differs from the issuer's URL.
     pub discovery_url: Option<String>,
-    /// Who vouches for it, in PEM; the authorities of the system if empty.
+    /// The CA bundle for the issuer, in PEM; the system's CAs if empty.
     pub certificate_authority: String,
-    /// For whom tokens must be made; one of these will do.
+    /// The accepted audiences; a token must have one of them.
     pub audiences: Vec<String>,
-    /// How tokens must fit the audiences.
+    /// How the audiences of a token are matched.
     pub audience_match_policy: AudienceMatchPolicy,
     /// Through which network it is reached.
     pub egress_selector_type: String,
 }
 
-/// How tokens must fit the audiences: empty or `MatchAny`, which is the same.
+/// How the audiences of a token are matched: empty or `MatchAny`, which is the same.
 pub type AudienceMatchPolicy = String;
 
-/// What a token must say.
+/// A rule about the claims of a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimValidationRule {
     /// A claim,
@@ -46,7 +46,7 @@ pub struct ClaimValidationRule {
     pub message: String,
 }
 
-/// What of a token is what of a user.
+/// The mapping from claims to the fields of a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimMappings {
     /// The name.
@@ -59,12 +59,12 @@ pub struct ClaimMappings {
     pub extra: Vec<ExtraMapping>,
 }
 
-/// A claim with something before it, or a CEL expression.
+/// A claim with a prefix, or a CEL expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrefixedClaimOrExpression {
     /// The claim.
     pub claim: String,
-    /// What is put before it.
+    /// The prefix.
     pub prefix: Option<String>,
     /// The expression.
     pub expression: String,
@@ -88,7 +88,7 @@ pub struct ExtraMapping {
     pub value_expression: String,
 }
 
-/// What a user must be like.
+/// A rule about the resulting user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserValidationRule {
     /// A CEL expression that must be true,

@@ -26,7 +26,7 @@ fn key(pem: &[u8]) -> SigningKey {
     jws::signing_key(pem).expect("a key")
 }
 
-/// What the issuer answers with: path and body.
+/// The issuer's pages: path, status and body.
 type Pages = Arc<Mutex<Vec<(String, u16, String)>>>;
 
 struct Scene {
@@ -37,7 +37,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// `change` is done to the settings of an issuer whose keys are `keys`.
+    /// `change` edits the settings of an issuer whose keys are `keys`.
     async fn new(keys: &[&[u8]], change: impl FnOnce(&mut JwtSettings)) -> Scene {
         let pages = Pages::default();
         let answers = pages.clone();

@@ -1,4 +1,4 @@
-//! Proxies that are believed, and others.
+//! Tests of trusted and other front proxies.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Claims: what a token says.
+//! Claims of service account tokens.
 
 use keelson_object::{Map, SmolStr, Value};
 
@@ -14,7 +14,7 @@ pub struct Ref {
 }
 
 impl Ref {
-    /// Of an object.
+    /// A reference to an object.
     #[must_use]
     pub fn new(name: impl Into<String>, uid: impl Into<String>) -> Ref {
         Ref { name: name.into(), uid: uid.into() }
@@ -30,7 +30,7 @@ impl Ref {
         map
     }
 
-    /// `None` where there is none, and an error where there is something else.
+    /// `None` if the key is absent; an error if the value is not a reference.
     fn read(map: &Map, key: &str) -> Result<Option<Ref>, Malformed> {
         match map.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -70,7 +70,7 @@ impl Claims {
     }
 }
 
-/// The claims of a bound token about what it is bound to.
+/// The claims of a bound token about the objects it is bound to.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Bound {
     pub(super) namespace: String,
@@ -143,7 +143,7 @@ pub(super) fn write(claims: &Claims, bound: &Bound) -> Map {
     map
 }
 
-/// Text, or nothing, but not something else.
+/// A string; empty if the key is absent, an error for any other type.
 pub(super) fn text(map: &Map, key: &str) -> Result<String, Malformed> {
     match map.get(key) {
         None | Some(Value::Null) => Ok(String::new()),
@@ -172,7 +172,7 @@ fn audiences(map: &Map) -> Result<Vec<String>, Malformed> {
     }
 }
 
-/// What a legacy token says.
+/// The claims of a legacy token.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Legacy {
     pub(super) namespace: String,

@@ -1,4 +1,4 @@
-//! What others need to verify our tokens: where the keys are, and the keys.
+//! OpenID discovery of service account tokens: the documents with which others verify them.
 
 use bytes::Bytes;
 use http::Uri;
@@ -10,13 +10,13 @@ use super::KeySet;
 /// The documents of `/.well-known/openid-configuration` and `/openid/v1/jwks`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discovery {
-    /// Who issues, and where the keys are.
+    /// The issuer, and the URL of the keys.
     pub configuration: Bytes,
     /// The keys.
     pub keys: Bytes,
 }
 
-/// Where the keys are unless an operator says otherwise.
+/// The path of the keys unless the operator configures another URL.
 const KEYS_PATH: &str = "/openid/v1/jwks";
 
 /// Why there are no documents, in upstream's words.
@@ -30,7 +30,7 @@ pub enum DiscoveryError {
         /// The issuer.
         issuer: String,
     },
-    /// There is nothing to tell.
+    /// There are no keys to publish.
     #[error("no keys provided for validating keyset")]
     NoKeys,
 }

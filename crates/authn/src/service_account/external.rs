@@ -37,7 +37,7 @@ const KEYS_TIMEOUT: Duration = Duration::from_secs(60);
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 /// Requests have deadlines of their own, which are shorter.
 const SIGN_TIMEOUT: Duration = Duration::from_secs(60);
-/// After a failure keys are fetched again after this time.
+/// The pause after a failed fetch of keys.
 ///
 /// Upstream: pkg/serviceaccount/externaljwt/plugin/keycache.go, fallbackRefreshDuration (v1.36.4).
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ pub struct ExternalSigner {
     clock: Clock,
     meter: Arc<dyn SignerMeter>,
     fetched: ArcSwap<Fetched>,
-    /// How many fetches have ended. Who waits for a fetch that is under way shares its outcome.
+    /// The number of completed fetches. Callers that wait for a running fetch share its result.
     fetches: AtomicU64,
     last_fetch: tokio::sync::Mutex<Result<(), SignerError>>,
     on_change: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -64,22 +64,22 @@ pub trait SignerMeter: Send + Sync {
     fn fetched(&self, code: &'static str);
     /// A token was signed, or not.
     fn signed(&self, code: &'static str);
-    /// From when the keys are, in seconds since 1970.
+    /// The signer's data timestamp of the keys, in seconds since 1970.
     fn keys_are_of(&self, seconds: f64);
 }
 
-/// Why a signer is of no use, in upstream's words.
+/// Why an external signer cannot be used, in upstream's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignerError {
-    /// It could not be called, or said no.
+    /// The call failed, or the signer returned an error.
     #[error("{doing}: {failure}")]
     Call {
-        /// What was to be done.
+        /// The action that failed.
         doing: &'static str,
-        /// What came of it.
+        /// The result of the call.
         failure: Failure,
     },
-    /// It said something that cannot be used.
+    /// The signer's answer is invalid.
     #[error("{0}")]
     Answer(String),
 }
@@ -121,14 +121,14 @@ impl ExternalSigner {
         Ok(signer)
     }
 
-    /// For how many seconds its tokens may live.
+    /// The longest lifetime of its tokens, in seconds.
     pub async fn max_seconds(&self) -> Result<i64, SignerError> {
         let answer = self.call(METADATA, MetadataRequest {}, METADATA_TIMEOUT).await;
         let answer: MetadataResponse = answer.map_err(|failure| SignerError::Answer(failure.to_string()))?;
         Ok(answer.max_token_expiration_seconds)
     }
 
-    /// Has `tell` called whenever the keys change.
+    /// Registers `tell`, which is called whenever the keys change.
     pub fn on_change(&self, tell: impl Fn() + Send + Sync + 'static) {
         if self.on_change.set(Box::new(tell)).is_err() {
             warn!("somebody else is told already about keys that change");
@@ -142,7 +142,7 @@ impl ExternalSigner {
         KeySet::new(fetched.keys.iter().filter(|it| !it.is_hidden).map(|it| it.key.clone()).collect())
     }
 
-    /// For how many seconds the published keys are valid.
+    /// How long the published keys are valid, in seconds.
     #[must_use]
     pub fn max_age(&self) -> u64 {
         self.fetched.load().refresh_at.saturating_sub(self.clock.monotonic()).as_secs()
@@ -163,7 +163,7 @@ impl ExternalSigner {
         }
     }
 
-    /// The keys called `id`, or all if the token does not say; an unknown one is asked for.
+    /// The keys with this id, or all keys if the token does not name one; an unknown id triggers a fetch.
     pub(super) async fn find(&self, id: Option<&str>) -> Vec<PublicKey> {
         let known =
             || -> Vec<PublicKey> { self.fetched.load().called(id).map(|it| it.key.clone()).collect() };
@@ -180,7 +180,7 @@ impl ExternalSigner {
         }
     }
 
-    /// Replaces the keys. Several who want that at once share one fetch.
+    /// Replaces the keys. Concurrent callers share one fetch.
     async fn fetch(&self) -> Result<(), SignerError> {
         let seen = self.fetches.load(Ordering::Acquire);
         let mut last = self.last_fetch.lock().await;

@@ -1,4 +1,4 @@
-//! Issuer: makes bound tokens.
+//! Issuer: issues bound tokens.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ pub struct Issuer {
     signer: Signer,
 }
 
-/// Who signs.
+/// The signer of the tokens.
 #[derive(Debug)]
 enum Signer {
     Key(SigningKey),
     External(Arc<ExternalSigner>),
 }
 
-/// What a token is to say.
+/// The content of a token to be issued.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
-    /// Where the account is.
+    /// The namespace of the service account.
     pub namespace: String,
     /// The account.
     pub account: Ref,
@@ -36,15 +36,15 @@ pub struct Order {
     pub node: Option<Ref>,
     /// The secret that it is bound to.
     pub secret: Option<Ref>,
-    /// For whom it is good.
+    /// The audiences.
     pub audiences: Vec<String>,
-    /// For how many seconds it is good.
+    /// The lifetime, in seconds.
     pub seconds: i64,
-    /// After how many seconds its use is warned about.
+    /// The age in seconds from which its use causes a warning.
     pub warn_after: Option<i64>,
 }
 
-/// A token, and what it is called in logs.
+/// A token, and its id in logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issued {
     /// The token.
@@ -66,7 +66,7 @@ impl Issuer {
         Issuer { name: name.into(), signer: Signer::External(signer) }
     }
 
-    /// Whether it has a key of its own; tokens in secrets are signed by no other.
+    /// Whether the server has a signing key; an external signer does not sign tokens for secrets.
     #[must_use]
     pub fn has_key(&self) -> bool {
         matches!(self.signer, Signer::Key(_))
@@ -107,7 +107,7 @@ impl Issuer {
 }
 
 impl Issuer {
-    /// Makes a token that stands in a secret and does not end by itself.
+    /// Issues a token that is stored in a secret and does not expire.
     ///
     /// Upstream: pkg/serviceaccount/legacy.go, LegacyClaims (v1.36.4).
     pub fn issue_legacy(&self, namespace: &str, account: &Ref, secret: &str) -> Result<String, AuthError> {

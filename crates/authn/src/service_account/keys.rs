@@ -7,18 +7,18 @@ use crate::jws::PublicKey;
 pub struct KeySet(Vec<PublicKey>);
 
 impl KeySet {
-    /// In this order.
+    /// A key set with the keys in this order.
     #[must_use]
     pub fn new(keys: Vec<PublicKey>) -> KeySet {
         KeySet(keys)
     }
 
-    /// All of them.
+    /// All keys.
     pub fn iter(&self) -> impl Iterator<Item = &PublicKey> {
         self.0.iter()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -22,17 +22,17 @@ pub const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 /// A token in a secret was used, and the secret does not say so yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegacyUse {
-    /// Where the secret is.
+    /// The namespace of the secret.
     pub namespace: SmolStr,
-    /// Its name.
+    /// The name of the secret.
     pub name: SmolStr,
-    /// Its uid.
+    /// The uid of the secret.
     pub uid: SmolStr,
     /// `2026-11-16`.
     pub day: String,
 }
 
-/// What a good token leads to.
+/// The objects behind a valid token.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) account: Account,

@@ -1,4 +1,4 @@
-//! Looking up what a token is bound to.
+//! Lookup of the objects that a token is bound to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use keelson_object::{Frozen, Map, Value};
 use super::claims::Ref;
 use crate::AuthError;
 
-/// How far the clocks of others may be off.
+/// The tolerated clock skew.
 ///
 /// Upstream: go-jose/jwt/jwt.go, DefaultLeeway.
 pub(super) const LEEWAY: Duration = Duration::from_secs(60);
@@ -50,7 +50,7 @@ impl Known {
         stored::thaw(&self.frozen, "v1", "").map(|it| it.fields).unwrap_or_default()
     }
 
-    /// Whether it has been on its way out for longer than clocks may be off.
+    /// Whether it has been terminating for longer than the tolerated clock skew.
     pub(super) fn is_long_deleted(&self, now: Duration) -> bool {
         self.meta.deletion_timestamp.is_some_and(|it| is_before(it.unix(), now, LEEWAY))
     }
@@ -74,17 +74,17 @@ fn nanos_of(time: Duration) -> i128 {
     i128::try_from(time.as_nanos()).unwrap_or(i128::MAX)
 }
 
-/// What a token may be bound to besides its account.
+/// An object that a token may be bound to besides its account.
 pub(super) struct Anchor<'a> {
     pub(super) plural: &'static str,
-    /// As errors call it.
+    /// The name of the claim in errors.
     pub(super) claim: &'static str,
     pub(super) namespace: &'a str,
     pub(super) reference: &'a Ref,
 }
 
 impl Anchor<'_> {
-    /// It must be there, be the same one, and not be on its way out.
+    /// The object must exist, have the same uid, and not be terminating.
     pub(super) async fn check(&self, objects: &dyn Objects, now: Duration) -> Result<(), AuthError> {
         let invalidated = || refused("service account token has been invalidated");
         let found = Known::find(objects, self.plural, self.namespace, &self.reference.name).await;

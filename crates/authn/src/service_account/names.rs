@@ -1,4 +1,4 @@
-//! What service accounts are called as users.
+//! User names and groups of service accounts.
 //!
 //! Upstream: staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go (v1.36.4).
 
@@ -23,7 +23,7 @@ pub fn username(namespace: &str, name: &str) -> String {
     format!("{PREFIX}{namespace}:{name}")
 }
 
-/// Namespace and name of the account that a user name stands for.
+/// Namespace and name of the account of a user name.
 #[must_use]
 pub fn split_username(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(PREFIX)?.split_once(':')?;
@@ -55,22 +55,22 @@ fn is_subdomain(text: &str) -> bool {
 /// A service account that presented a token, and what the token says besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Where it is.
+    /// The namespace of the account.
     pub namespace: String,
-    /// Its name.
+    /// The name of the account.
     pub name: String,
-    /// Its uid.
+    /// The uid of the account.
     pub uid: String,
     /// Name and uid of the pod that the token is bound to.
     pub pod: Option<(String, String)>,
     /// Name and uid of the node that it is bound to; the uid may be empty.
     pub node: Option<(String, String)>,
-    /// Which token it is: `JTI=…`; may be empty.
+    /// The id of the token: `JTI=…`; may be empty.
     pub credential_id: String,
 }
 
 impl Account {
-    /// Who that is.
+    /// The user that the account is.
     #[must_use]
     pub fn user(self) -> User {
         let mut extra = Extra::new();

@@ -318,7 +318,7 @@ fn legacy_claims(change: impl FnOnce(&mut Map)) -> Map {
 }
 
 impl Rig {
-    /// A legacy token that stands in the secret `s`.
+    /// A legacy token that is stored in the secret `s`.
     fn legacy(&self, metadata: &str) -> String {
         use base64::Engine as _;
         let token = self.legacy.clone();

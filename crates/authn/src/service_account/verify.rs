@@ -1,4 +1,4 @@
-//! ServiceAccountTokens: accepts tokens whose signature is good while what they are bound to is there.
+//! ServiceAccountTokens: accepts tokens with a valid signature while the objects they are bound to exist.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,40 +27,40 @@ pub struct ServiceAccountTokens {
     keys: Keys,
 }
 
-/// Where the keys are that verify.
+/// The source of the keys that verify tokens.
 enum Keys {
     /// Here.
     Own(ArcSwap<KeySet>),
-    /// At the signer.
+    /// The external signer has the keys.
     External(Arc<ExternalSigner>),
 }
 
-/// What tokens are judged by.
+/// How tokens are verified.
 pub struct Settings {
-    /// Whose tokens are accepted.
+    /// The accepted issuers.
     pub issuers: Vec<String>,
-    /// For whom tokens are good that do not say.
+    /// The audiences of tokens that name none.
     pub api_audiences: Vec<String>,
     /// Whether the objects of legacy tokens are looked up. Those of bound tokens always are.
     pub lookup: bool,
-    /// What tokens are bound to.
+    /// The source of the objects that tokens are bound to.
     pub objects: Arc<dyn Objects>,
-    /// Is told when a legacy token is used and its secret does not say so.
+    /// Called when a legacy token is used and its secret does not record that yet.
     pub on_legacy_use: Option<Arc<dyn Fn(LegacyUse) + Send + Sync>>,
-    /// What time it is.
+    /// The clock.
     pub clock: Clock,
 }
 
-/// How often tokens of each kind were used.
+/// The number of uses of each kind of token.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Tokens without audiences.
     pub legacy: AtomicU64,
-    /// Tokens that live on only because clients do not read them again.
+    /// Tokens that still work only because of the extended lifetime; the client did not reload them.
     pub stale: AtomicU64,
     /// Tokens that might become stale, and are not yet.
     pub valid: AtomicU64,
-    /// Tokens in secrets that somebody made.
+    /// Tokens in secrets that a user created.
     pub manually_created: AtomicU64,
     /// Tokens in secrets that a controller made.
     pub auto_generated: AtomicU64,
@@ -88,14 +88,14 @@ impl ServiceAccountTokens {
         ServiceAccountTokens { settings, counts: Counts::default(), keys: Keys::External(signer) }
     }
 
-    /// From now on tokens must be signed with one of these, unless the keys are a signer's.
+    /// From now on tokens must be signed with one of these keys. No effect with an external signer.
     pub fn replace_keys(&self, keys: KeySet) {
         if let Keys::Own(own) = &self.keys {
             own.store(Arc::new(keys));
         }
     }
 
-    /// How often tokens were used.
+    /// The number of uses of tokens.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
@@ -142,7 +142,7 @@ impl ServiceAccountTokens {
         Err(AuthError::all(errors).unwrap_or(none))
     }
 
-    /// For which of the wanted audiences the token is good.
+    /// The requested audiences for which the token is valid.
     fn audiences(
         &self,
         claims: &Claims,
@@ -222,7 +222,7 @@ impl ServiceAccountTokens {
         Ok(())
     }
 
-    /// The node of a token that is bound to a pod is only told: the pod stands for it.
+    /// For a token that is bound to a pod, the node is reported but not checked: checking the pod suffices.
     async fn check_anchors(&self, bound: &Bound, now: std::time::Duration) -> Result<(), AuthError> {
         let node = bound.node.as_ref().filter(|_| bound.pod.is_none());
         let anchors = [
@@ -249,7 +249,7 @@ fn unreadable(_: Malformed) -> AuthError {
     refused("token claims cannot be read")
 }
 
-/// As Go's `%q` prints a list.
+/// Formats a list like Go's `%q`.
 fn quoted(list: &[String]) -> String {
     let texts: Vec<String> = list.iter().map(|it| keelson_object::scalar::quote(it)).collect();
     format!("[{}]", texts.join(" "))

@@ -1,4 +1,4 @@
-//! The questions that one way asks.
+//! Checks of one impersonation mode.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use super::mode::{Mode, Order, node, service_account};
 use super::{Acting, Refused, Wanted, refusal};
 use crate::{Attributes, Authorizer, Selectors, Subject, Target};
 
-/// One way, for one user.
+/// The check of one mode for one user.
 pub(super) struct Check<'c> {
     pub(super) authorizer: &'c dyn Authorizer,
     pub(super) mode: Mode,
-    /// Who asks.
+    /// The user that sent the request.
     pub(super) user: Subject<'c>,
 }
 
-/// From so many questions on, one about all of them is tried first.
+/// From this number of questions on, a single question about all of them is tried first.
 const MANY: usize = 4;
 /// The group of the resources that are not of the core group.
 const GROUP: &str = "authentication.k8s.io";
@@ -28,14 +28,14 @@ const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 impl Check<'_> {
-    /// Whether the request may be made in this way.
+    /// Whether the request itself may be made in this mode.
     pub(super) async fn request(&self, request: &Attributes<'_>) -> Result<(), Refused> {
         let Some(prefix) = self.mode.request_verb() else { return Ok(()) };
         let verb = format!("{prefix}{}", request.verb);
         self.ask(&Attributes { user: self.user, verb: &verb, ..*request }).await
     }
 
-    /// Whether every part of `wanted` is allowed; then who that is.
+    /// Checks every part of `wanted`; returns the impersonated user if all are allowed.
     pub(super) async fn parts(&self, wanted: &Wanted, order: Order) -> Result<Acting, Refused> {
         let mut user = wanted.clone();
         self.name(wanted, &mut user.groups).await?;
@@ -158,7 +158,7 @@ impl Check<'_> {
     }
 }
 
-/// What is known of a service account whose node is to be impersonated: which facts there are, not what they say.
+/// The extra of a service account whose node is to be impersonated, reduced to its keys.
 pub(super) fn keys_only(extra: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {
     let keys = extra.keys().cloned().collect();
     BTreeMap::from([("authentication.kubernetes.io/associated-node-keys".to_owned(), keys)])

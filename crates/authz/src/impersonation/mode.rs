@@ -1,11 +1,11 @@
-//! The ways to be allowed to act as somebody else, and for whom each one is.
+//! Modes of impersonation, and the users each one applies to.
 
 use keelson_object::selector::name_rules;
 
 use super::Wanted;
 use crate::Subject;
 
-/// A way to be allowed. The order is that in which they are asked.
+/// A mode of impersonation. They are tried in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     AssociatedNode,
@@ -15,7 +15,7 @@ pub(super) enum Mode {
     Legacy,
 }
 
-/// Which part is asked about after the name.
+/// Which part is checked first after the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     UidFirst,
@@ -29,7 +29,7 @@ impl Mode {
     pub(super) const ALL: [Mode; 5] =
         [Mode::AssociatedNode, Mode::ArbitraryNode, Mode::ServiceAccount, Mode::UserInfo, Mode::Legacy];
 
-    /// What is asked about each part of the wanted user.
+    /// The verb that is checked for each part of the impersonated user.
     pub(super) fn verb(self) -> &'static str {
         match self {
             Mode::AssociatedNode => "impersonate:associated-node",
@@ -40,7 +40,7 @@ impl Mode {
         }
     }
 
-    /// What is asked about the request begins with this; `None` where nothing is asked.
+    /// The prefix of the verb that is checked for the request itself; `None` if the mode does not check it.
     pub(super) fn request_verb(self) -> Option<&'static str> {
         match self {
             Mode::AssociatedNode => Some("impersonate-on:associated-node:"),
@@ -55,7 +55,7 @@ impl Mode {
         self != Mode::Legacy
     }
 
-    /// Whether this way leads from `user` to `wanted` at all.
+    /// Whether this mode applies when `user` impersonates `wanted`.
     pub(super) fn is_for(self, wanted: &Wanted, user: &Subject<'_>) -> bool {
         let is_name_only = wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
         match self {
@@ -85,12 +85,12 @@ pub fn mode_of(verb: &str) -> &'static str {
     Mode::ALL.into_iter().find(is_its).map_or("unknown", Mode::name)
 }
 
-/// The name of the node that a user name stands for.
+/// The node name of a user name.
 pub(super) fn node(user: &str) -> Option<&str> {
     user.strip_prefix("system:node:").filter(|name| name_rules::dns1123_subdomain(name).is_empty())
 }
 
-/// Namespace and name of the service account that a user name stands for.
+/// Namespace and name of the service account of a user name.
 ///
 /// Upstream: apiserver/pkg/authentication/serviceaccount/util.go, SplitUsername (v1.36.4).
 pub(super) fn service_account(user: &str) -> Option<(&str, &str)> {

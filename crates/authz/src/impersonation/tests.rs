@@ -1,4 +1,4 @@
-//! Who may act as whom.
+//! Tests of impersonation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

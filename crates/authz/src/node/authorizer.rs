@@ -11,7 +11,7 @@ use super::graph::{Graph, Kind};
 use super::identity::node_name;
 use crate::{Attributes, Authorizer, Decision, RuleSet, Subject, Target, Verdict};
 
-/// Lets kubelets do what their nodes need, and has no opinion about others.
+/// Allows kubelets what their nodes need, and has no opinion about other users.
 ///
 /// Upstream: plugin/pkg/auth/authorizer/node/node_authorizer.go (v1.36.4).
 pub struct NodeAuthorizer {
@@ -19,7 +19,7 @@ pub struct NodeAuthorizer {
     features: Features,
 }
 
-/// Features that open something to kubelets.
+/// Feature gates that give kubelets more permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
     /// `KubeletServiceAccountTokenForCredentialProviders`
@@ -30,7 +30,7 @@ pub struct Features {
     pub trust_bundles: bool,
 }
 
-/// The resource that is asked for, taken apart.
+/// The requested resource, split into its parts.
 struct Wanted<'a> {
     node: &'a str,
     verb: &'a str,
@@ -100,7 +100,7 @@ impl NodeAuthorizer {
         }
     }
 
-    /// What all nodes may do alike.
+    /// Requests that are allowed for all nodes alike.
     ///
     /// Upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go, NodeRules (v1.36.4).
     fn anybody_may(&self, group: &str, resource: &str, wanted: &Wanted<'_>) -> bool {
@@ -186,7 +186,7 @@ impl NodeAuthorizer {
             return no("cannot authorize ResourceSlice subresources");
         }
         match wanted.verb {
-            // Whose it becomes is seen by admission.
+            // Admission checks which node it will belong to.
             "create" => ALLOW,
             "get" | "update" | "patch" | "delete" => self.related(wanted, Kind::Slice),
             "watch" | "list" | "deletecollection" if wanted.selects_own("spec.nodeName") => ALLOW,
@@ -214,7 +214,7 @@ impl NodeAuthorizer {
         }
     }
 
-    /// What a node writes to pods is judged by admission.
+    /// Admission checks the content of the pods that a node writes.
     fn pod(&self, wanted: &Wanted<'_>) -> Decision {
         match (wanted.subresource, wanted.verb) {
             ("", "get") => self.get(wanted, Kind::Pod),
@@ -228,7 +228,7 @@ impl NodeAuthorizer {
 }
 
 impl Wanted<'_> {
-    /// Whether only objects are selected whose `field` is the node that asks.
+    /// Whether the selector is limited to objects whose `field` is the requesting node.
     fn selects_own(&self, wanted: &str) -> bool {
         let is_own = |term: &field::Term| {
             term.field == wanted && term.operator == field::Operator::Equals && term.value == self.node
@@ -237,7 +237,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Names are not known when something is created; admission looks at them.
+/// The name is not known on create; admission checks it.
 fn is_own_or_new(wanted: &Wanted<'_>) -> bool {
     wanted.verb == "create" || wanted.name == wanted.node
 }
@@ -272,7 +272,7 @@ fn csi_node(wanted: &Wanted<'_>) -> Decision {
     ALLOW
 }
 
-/// A kubelet may look for its node before there is one, so that nobody asks the graph.
+/// A kubelet may request its node before the node exists, so the graph is not consulted.
 fn own_node(wanted: &Wanted<'_>) -> Decision {
     let Wanted { node, name, .. } = *wanted;
     match (wanted.subresource, wanted.verb) {

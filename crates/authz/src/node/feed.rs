@@ -1,4 +1,4 @@
-//! Feeds the graph with what becomes of objects.
+//! Feeds the graph with changes of objects.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct Feed {
     kind: Kind,
 }
 
-/// Group, plural and what it is to the graph.
+/// Group, plural and kind in the graph.
 const SOURCES: [(&str, &str, Kind); 5] = [
     ("", "pods", Kind::Pod),
     ("", "persistentvolumes", Kind::Volume),
@@ -69,14 +69,14 @@ impl Follower for Feed {
     }
 }
 
-/// What a pod that runs somewhere needs there.
+/// The objects that a scheduled pod needs on its node.
 ///
 /// Upstream: plugin/pkg/auth/authorizer/node/graph.go, AddPod (v1.36.4).
 fn bond_of_pod(pod: &Object) -> Option<Bond> {
     let node = pod.text_at("spec.nodeName").filter(|it| !it.is_empty())?;
     let namespace = &pod.meta.namespace;
     let mut needs = HashSet::from([Need::new(Kind::Pod, namespace, &pod.meta.name)]);
-    // A node that makes such a pod must not gain anything by it.
+    // A node that creates a mirror pod must not gain access by it.
     if pod.meta.annotations.get(MIRROR).is_none() {
         let empty = Map::new();
         let spec = pod.fields.map("spec").unwrap_or(&empty);
@@ -94,7 +94,7 @@ fn bond_of_pod(pod: &Object) -> Option<Bond> {
     Some(Bond { node: node.into(), needs })
 }
 
-/// What a volume that is bound to a claim opens.
+/// The objects that a volume makes accessible once it is bound to a claim.
 ///
 /// Upstream: plugin/pkg/auth/authorizer/node/graph.go, AddPV (v1.36.4).
 fn binding(volume: &Object) -> Option<Binding> {

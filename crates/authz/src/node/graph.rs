@@ -1,4 +1,4 @@
-//! Graph: which objects a node has to do with.
+//! Graph: the objects that each node may access.
 //!
 //! ```text
 //! secret default/key <──┐
@@ -7,16 +7,17 @@
 //! volume pv-7 ──> secret storage/cred
 //! ```
 //!
-//! Nobody walks these arrows when a kubelet asks. Each object carries its nodes, and for each node how often it is
-//! needed there, so that a question is one look-up:
+//! These edges are not walked when a kubelet sends a request. Each object holds its nodes, and for each node
+//! the number of references from there, so that a check is one lookup:
 //!
 //! ```text
 //! secret default/key   {node-1: 1}     claim default/data   {node-1: 1}
 //! volume pv-7          {node-1: 1}     secret storage/cred  {node-1: 1}
 //! ```
 //!
-//! A pod gives its node to all that it names, and takes it back when it goes. A claim that gets its first pod on a node
-//! gives that node to its volumes and to their secrets; a volume that is bound gets all nodes of its claim.
+//! A pod adds its node to all objects that it names, and removes it when the pod is deleted. A claim that
+//! gets its first pod on a node adds that node to its volumes and to their secrets; a volume that is bound
+//! gets all nodes of its claim.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -24,7 +25,7 @@ use std::hash::Hash;
 use keelson_object::SmolStr;
 use parking_lot::RwLock;
 
-/// What kubelets may ask for if it has to do with their node.
+/// A kind that a kubelet may access if the object is related to its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     ConfigMap,
@@ -55,60 +56,61 @@ impl Need {
     }
 }
 
-/// What an object says about a node: it is there, and needs this. Itself is among the needs.
+/// The relation between an object and its node: the node, and the objects needed there, including the object
+/// itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Bond {
     pub(super) node: SmolStr,
     pub(super) needs: HashSet<Need>,
 }
 
-/// What a bound volume says.
+/// The references of a bound volume.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Binding {
     pub(super) claim: Need,
     pub(super) secrets: HashSet<Need>,
 }
 
-/// Which objects belong to which nodes.
+/// The relations between objects and nodes.
 #[derive(Default)]
 pub struct Graph(RwLock<State>);
 
 #[derive(Default)]
 struct State {
-    /// By kind, namespace and name.
+    /// The nodes of each object, by kind, namespace and name.
     nodes: [Table<Nodes>; KINDS],
-    /// What was said by pods, attachments, slices and certificate requests.
+    /// The bonds of pods, attachments, slices and certificate requests.
     bonds: HashMap<Need, Bond>,
-    /// What was said by volumes, by their names.
+    /// The bindings of volumes, by volume name.
     bindings: HashMap<SmolStr, Binding>,
     /// The volumes of each claim: hardly ever more than one.
     volumes: HashMap<Need, HashSet<SmolStr>>,
 }
 
-/// How often each node needs something.
+/// The number of references from each node.
 type Nodes = HashMap<SmolStr, u32>;
 type Table<V> = HashMap<SmolStr, HashMap<SmolStr, V>>;
 
 impl Graph {
-    /// A graph of nothing.
+    /// An empty graph.
     #[must_use]
     pub fn new() -> Graph {
         Graph::default()
     }
 
-    /// Whether an object has to do with `node`.
+    /// Whether an object is related to `node`.
     pub(super) fn has(&self, node: &str, (kind, namespace, name): (Kind, &str, &str)) -> bool {
         let state = self.0.read();
         let nodes = state.nodes[kind as usize].get(namespace).and_then(|it| it.get(name));
         nodes.is_some_and(|it| it.contains_key(node))
     }
 
-    /// Takes what an object says, or that it says nothing any more.
+    /// Sets or removes the bond of an object.
     pub(super) fn tell(&self, who: &Need, bond: Option<Bond>) {
         self.0.write().tell(who, bond);
     }
 
-    /// Takes what a volume says, or that it says nothing any more.
+    /// Sets or removes the binding of a volume.
     pub(super) fn bind(&self, volume: &str, binding: Option<Binding>) {
         self.0.write().bind(volume, binding);
     }
@@ -129,7 +131,7 @@ impl Graph {
         }
     }
 
-    /// How many objects carry nodes.
+    /// The number of objects that have nodes.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         let state = self.0.read();
@@ -180,14 +182,14 @@ impl State {
         nodes.into_iter().flat_map(HashMap::keys).cloned().collect()
     }
 
-    /// Gives a node to an object, and to what lies behind it.
+    /// Adds a node to an object, and to the objects behind it.
     fn give(&mut self, need: &Need, node: &SmolStr) {
         if self.give_one(need, node) && need.kind == Kind::Claim {
             self.pass_on(need, node, State::give_one);
         }
     }
 
-    /// Takes a node from an object, and from what lies behind it.
+    /// Removes a node from an object, and from the objects behind it.
     fn take(&mut self, need: &Need, node: &SmolStr) {
         if self.take_one(need, node) && need.kind == Kind::Claim {
             self.pass_on(need, node, State::take_one);
@@ -216,7 +218,7 @@ impl State {
         }
     }
 
-    /// Whether the node is new to the object.
+    /// Adds a reference; returns whether the node is new to the object.
     fn give_one(&mut self, need: &Need, node: &SmolStr) -> bool {
         let table = &mut self.nodes[need.kind as usize];
         let nodes = table.entry(need.namespace.clone()).or_default().entry(need.name.clone()).or_default();
@@ -225,7 +227,7 @@ impl State {
         *count == 1
     }
 
-    /// Whether the node has nothing more to do with the object.
+    /// Removes a reference; returns whether the node is no longer related to the object.
     fn take_one(&mut self, need: &Need, node: &SmolStr) -> bool {
         let table = &mut self.nodes[need.kind as usize];
         let Some(namespace) = table.get_mut(&need.namespace) else { return false };

@@ -1,11 +1,11 @@
-//! Which node a user is.
+//! Node identity: the node name of a user.
 
 use crate::Subject;
 
 const PREFIX: &str = "system:node:";
 const GROUP: &str = "system:nodes";
 
-/// The name of the node that the user is; empty if it is a node but does not say which.
+/// The node name of the user; empty if it is a node without a name.
 ///
 /// Upstream: pkg/auth/nodeidentifier/default.go, NodeIdentity (v1.36.4).
 #[must_use]

@@ -1,11 +1,11 @@
-//! What pods and volumes refer to by name.
+//! References of pods and volumes to other objects.
 
 use keelson_object::{Map, Object};
 
-/// The annotation of pods that only show what a node runs by itself.
+/// The annotation of mirror pods, which only show static pods of a node.
 pub const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// Volumes whose secret is called by `secretRef`, in upstream's order.
+/// Volume types that name their secret in `secretRef`, in upstream's order.
 const SECRET_REF: [&str; 7] = ["cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos"];
 
 /// All containers of a pod.
@@ -65,7 +65,7 @@ pub fn claim_name(pod: &Object, volume: &Map) -> Option<String> {
     Some(format!("{}-{}", pod.meta.name, volume.str("name").unwrap_or_default()))
 }
 
-/// The resource claims that a pod has, as far as they are there already.
+/// The resource claims of a pod that exist already.
 ///
 /// Upstream: dynamic-resource-allocation/resourceclaim/resourceclaim.go, Name (v1.36.4).
 pub fn resource_claims<'m>(spec: &'m Map, status: &'m Map) -> impl Iterator<Item = &'m str> {

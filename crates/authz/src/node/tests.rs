@@ -1,4 +1,4 @@
-//! What kubelets may do, case by case.
+//! Tests of the node authorizer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ fn volumes_open_their_secrets_to_the_nodes_of_their_claims() {
     world.remove("pods", "ns", "late");
     world.check("two", "get /secrets//sys/stage", false);
     world.check("one", "get /secrets//sys/stage", true);
-    // A volume that changes hands closes what it opened.
+    // A volume that is bound to another claim loses its old relations.
     world.put(
         "persistentvolumes",
         r#"{"metadata":{"name":"pv"},"spec":{"claimRef":{"namespace":"ns","name":"other"},"csi":{}}}"#,

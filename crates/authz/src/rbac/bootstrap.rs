@@ -1,6 +1,6 @@
-//! The roles and bindings that exist in every cluster.
+//! Bootstrap roles and bindings, which exist in every cluster.
 //!
-//! They stand in `bootstrap/policy.txt`, a role to a paragraph; `core` is the core group:
+//! They are in `bootstrap/policy.txt`, a role to a paragraph; `core` is the core group:
 //!
 //! ```text
 //! clusterrole system:node-proxier            the name; `role namespace/name` for a role of a namespace
@@ -9,7 +9,7 @@
 //!   list,watch core endpoints,services       verbs, groups, resources, and names if only some are meant
 //!   get /metrics,/flagz?ComponentFlagz       verbs and paths; one only while a feature is on
 //!   get core nodes if SomeFeature,Another    the whole rule only while features are on
-//!   to user:system:kube-proxy by other       who is bound to it, by a binding of the same name or another
+//!   to user:system:kube-proxy by other       its subject, by a binding of the same name or another
 //! ```
 //!
 //! Upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy (v1.36.4).
@@ -24,12 +24,12 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 /// The annotation that says whether the server may complete an object: `false` keeps it as it is.
 pub const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 
-/// What exists in every cluster.
+/// The bootstrap roles and bindings.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     /// Roles of the cluster.
     pub cluster_roles: Vec<Object>,
-    /// Bindings that hold everywhere.
+    /// ClusterRoleBindings.
     pub cluster_role_bindings: Vec<Object>,
     /// Roles of namespaces.
     pub roles: Vec<Object>,
@@ -37,18 +37,18 @@ pub struct Policy {
     pub role_bindings: Vec<Object>,
 }
 
-/// Roles whose rules moved to another role, which takes in what was added to them. Old name, new name.
+/// Roles whose rules moved to another role; rules that operators added move along. Old name, new name.
 pub const MOVED: [(&str, &str); 3] = [
     ("admin", "system:aggregate-to-admin"),
     ("edit", "system:aggregate-to-edit"),
     ("view", "system:aggregate-to-view"),
 ];
 
-/// A binding of which a part became another one. Its name, the name of the other.
+/// A binding that was split: its name, and the name of the new binding.
 pub const SPLIT: (&str, &str) = ("system:discovery", "system:public-info-viewer");
 
 impl Policy {
-    /// What exists while features are on of which `is_on` says so.
+    /// The policy for the feature gates that `is_on` reports as enabled.
     #[must_use]
     pub fn new(is_on: impl Fn(&str) -> bool) -> Policy {
         let mut policy = Policy::default();
@@ -202,7 +202,7 @@ mod tests {
 
     use super::Policy;
 
-    /// Features that are off where nobody says otherwise.
+    /// Features that are off by default.
     const OFF: [&str; 9] = [
         "ClusterTrustBundle",
         "DRADeviceTaintRules",

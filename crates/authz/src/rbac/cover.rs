@@ -1,4 +1,4 @@
-//! Whether rules allow all that other rules allow. Who gives rights away must have them.
+//! Escalation check: whether rules cover other rules. A user may grant only the permissions that they have.
 
 use keelson_object::SmolStr;
 use keelson_object::scalar::quote;
@@ -6,7 +6,8 @@ use keelson_object::scalar::quote;
 use super::rule::{Rule, has, path_covers, quoted};
 use crate::{Subject, aggregate};
 
-/// What of `wanted` is not covered by `owned`, in single pieces: one group, one resource, one verb, one name each.
+/// The parts of `wanted` that `owned` does not cover, in single pieces: one group, one resource, one verb,
+/// one name each.
 ///
 /// Upstream: component-helpers/auth/rbac/validation/policy_comparator.go, Covers (v1.36.4).
 #[must_use]
@@ -40,7 +41,8 @@ pub fn compact(rules: Vec<Rule>) -> Vec<Rule> {
     compacted
 }
 
-/// What is said to somebody who gives away what they do not have. `problems` are roles that could not be found.
+/// The message for a user that grants permissions they do not have. `problems` are roles that could not be
+/// found.
 ///
 /// Upstream: pkg/registry/rbac/validation/rule.go, ConfirmNoEscalation (v1.36.4).
 #[must_use]

@@ -1,4 +1,4 @@
-//! Rbac: the tables of right now. Readers take what is there and never wait; writers wait for each other.
+//! Rbac: the current tables. Readers load them and never wait; writers wait for each other.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -23,19 +23,19 @@ pub struct Rbac {
 }
 
 impl Rbac {
-    /// What is there right now.
+    /// The current tables.
     #[must_use]
     pub fn tables(&self) -> Arc<Tables> {
         self.now.load_full()
     }
 
-    /// What a user may do in a namespace, or at the cluster scope if it is empty.
+    /// The rules of a user in a namespace, or at the cluster scope if it is empty.
     #[must_use]
     pub fn grants(&self, user: &Subject<'_>, namespace: &str) -> Grants {
         self.now.load().grants(user, namespace)
     }
 
-    /// Makes other tables of those that are there.
+    /// Replaces the tables by an edited copy.
     pub fn change(&self, edit: impl FnOnce(&mut Tables)) {
         let _one = self.writer.lock();
         let mut tables = Tables::clone(&self.now.load());
@@ -61,7 +61,7 @@ impl Rbac {
         Arc::new(Part { rbac: self.clone(), clear: Tables::clear_bindings, of: Kind::Bindings })
     }
 
-    /// Learns of the bindings that hold everywhere.
+    /// Follows ClusterRoleBindings.
     #[must_use]
     pub fn cluster_role_bindings(self: &Arc<Rbac>) -> Arc<dyn Follower> {
         Arc::new(Part { rbac: self.clone(), clear: Tables::clear_cluster_bindings, of: Kind::Bindings })

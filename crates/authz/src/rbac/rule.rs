@@ -1,4 +1,4 @@
-//! Rule: verbs, and what they may be done to.
+//! Rule: verbs, and the resources or paths they apply to.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::{Attributes, Target};
 /// Stands for every verb, group, resource and path.
 const EVERYTHING: &str = "*";
 
-/// One rule of a role, as the API has it.
+/// A PolicyRule of the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// `get`, `list` …, or `*`.
@@ -19,9 +19,9 @@ pub struct Rule {
     pub api_groups: Vec<SmolStr>,
     /// `pods`, `pods/log`, `*/scale`, or `*`.
     pub resources: Vec<SmolStr>,
-    /// Names of objects; none stands for all.
+    /// Names of objects; an empty list means all.
     pub resource_names: Vec<SmolStr>,
-    /// Paths; a `*` at the end stands for any rest.
+    /// Paths; a `*` at the end matches any rest.
     pub paths: Vec<SmolStr>,
 }
 
@@ -39,7 +39,8 @@ impl Rule {
         }
     }
 
-    /// From `verbs groups resources [names]` or `verbs paths`; `list` reads each of the lists. Other words are no rule.
+    /// Reads `verbs groups resources [names]` or `verbs paths`; `list` parses each of the lists. Anything
+    /// else is `None`.
     pub(super) fn from_words(words: &[&str], list: impl Fn(&str) -> Vec<SmolStr>) -> Option<Rule> {
         match *words {
             [verbs, paths] => Some(Rule { verbs: list(verbs), paths: list(paths), ..Rule::default() }),
@@ -66,7 +67,7 @@ impl Rule {
         rule
     }
 
-    /// In the order in which the API writes them.
+    /// The lists in the order in which the API writes them.
     fn lists(&self) -> [(&'static str, &[SmolStr]); 5] {
         [
             ("verbs", &self.verbs),
@@ -118,12 +119,12 @@ pub(crate) fn quoted<T: AsRef<str>>(items: &[T]) -> String {
     format!("[{}]", items.join(" "))
 }
 
-/// Whether a list has `wanted`, or everything.
+/// Whether a list contains `wanted` or `*`.
 pub(super) fn has(items: &[SmolStr], wanted: &str) -> bool {
     items.iter().any(|it| it == EVERYTHING || it == wanted)
 }
 
-/// Whether a rule for `pattern` is about a path.
+/// Whether a rule for `pattern` covers a path.
 pub(super) fn path_covers(pattern: &str, path: &str) -> bool {
     pattern == path || (pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*')))
 }

@@ -1,5 +1,5 @@
-//! Tables: the roles and bindings of one moment, by who has them. A value: a change makes another one, which shares
-//! with the old one what did not change.
+//! Tables: the roles and bindings at one moment, indexed by subject. A persistent value: a change makes a new
+//! one, which shares everything unchanged with the old one.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -16,17 +16,17 @@ use crate::Subject;
 #[derive(Clone, Default)]
 pub struct Tables {
     cluster_roles: HashMap<SmolStr, Role>,
-    /// By namespace, then by name.
+    /// Roles by namespace, then by name.
     roles: HashMap<SmolStr, HashMap<SmolStr, Role>>,
     everywhere: Scope,
-    /// By namespace.
+    /// The bindings of each namespace.
     there: HashMap<SmolStr, Scope>,
 }
 
 /// The rules of a role; shared by all bindings of it.
 type Role = Arc<[Rule]>;
 
-/// The bindings of a scope, by who has them. A binding stands here once for each of its subjects.
+/// The bindings of a scope, by subject. A binding is listed once for each of its subjects.
 #[derive(Clone, Default)]
 struct Scope {
     all: OrdMap<SmolStr, Arc<Binding>>,
@@ -34,7 +34,7 @@ struct Scope {
     groups: HashMap<SmolStr, OrdMap<SmolStr, Arc<Binding>>>,
 }
 
-/// Who has which role.
+/// A RoleBinding or ClusterRoleBinding: subjects and the role they have.
 #[derive(Debug)]
 pub struct Binding {
     name: SmolStr,
@@ -51,25 +51,25 @@ enum Holder {
     User(SmolStr),
     Group(SmolStr),
     Account {
-        /// As the binding has it: `name/namespace`.
+        /// As the binding shows it: `name/namespace`.
         shown: SmolStr,
         /// The name of the user that the account is.
         user: SmolStr,
     },
 }
 
-/// Why the rules of a binding are not known.
+/// Why the rules of a binding could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RoleProblem {
-    /// There is no such role in the namespace.
+    /// The role does not exist in the namespace.
     NoRole(SmolStr),
-    /// There is no such cluster role.
+    /// The cluster role does not exist.
     NoClusterRole(SmolStr),
-    /// The binding is of something that is no role.
+    /// The `roleRef` of the binding is not a role.
     NotARole(SmolStr),
 }
 
-/// What a user may do, and what could not be found out.
+/// The rules of a user, and the bindings that could not be resolved.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     /// The rules of all roles that the user has.
@@ -139,25 +139,25 @@ impl Tables {
         self.there = HashMap::new();
     }
 
-    /// Forgets all bindings that hold everywhere.
+    /// Removes all ClusterRoleBindings.
     pub fn clear_cluster_bindings(&mut self) {
         self.everywhere = Scope::default();
     }
 
-    /// Whether there is such a cluster role.
+    /// Whether the cluster role exists.
     #[must_use]
     pub fn has_cluster_role(&self, name: &str) -> bool {
         self.cluster_roles.contains_key(name)
     }
 
-    /// Whether there is such a binding.
+    /// Whether the binding exists.
     #[must_use]
     pub fn has_binding(&self, namespace: &str, name: &str) -> bool {
         let scope = if namespace.is_empty() { Some(&self.everywhere) } else { self.there.get(namespace) };
         scope.is_some_and(|it| it.all.contains_key(name))
     }
 
-    /// What a user may do in a namespace, or at the cluster scope if it is empty.
+    /// The rules of a user in a namespace, or at the cluster scope if it is empty.
     ///
     /// Upstream: pkg/registry/rbac/validation/rule.go, RulesFor (v1.36.4).
     #[must_use]
@@ -256,7 +256,7 @@ impl Binding {
                 "Group" => Some(Holder::Group(name.into())),
                 "ServiceAccount" => {
                     let home = Some(field("namespace")).filter(|it| !it.is_empty()).unwrap_or(namespace);
-                    // An account is somewhere; one that is nowhere is nobody.
+                    // A service account needs a namespace; a subject without one matches no user.
                     (!home.is_empty()).then(|| Holder::Account {
                         shown: format!("{name}/{home}").into(),
                         user: format!("system:serviceaccount:{home}:{name}").into(),
@@ -274,7 +274,7 @@ impl Binding {
         }
     }
 
-    /// What is said about the binding to whom it gives something.
+    /// Describes the binding, for a user that it applies to.
     pub(super) fn describe(&self, user: &Subject<'_>) -> String {
         let kind = if self.namespace.is_empty() { "ClusterRoleBinding" } else { "RoleBinding" };
         let name = match self.namespace.as_str() {
@@ -307,7 +307,7 @@ impl fmt::Display for Holder {
 }
 
 impl RoleProblem {
-    /// As a store says it while objects called `plural` are written: it names these, whatever is missing.
+    /// The message of a store while objects called `plural` are written: it names these, whatever is missing.
     #[must_use]
     pub fn while_writing(&self, plural: &str) -> String {
         match self {
@@ -320,7 +320,7 @@ impl RoleProblem {
 }
 
 impl fmt::Display for RoleProblem {
-    /// As a lister says it, in the singular.
+    /// The message of a lister, in the singular.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let not_found = |f: &mut fmt::Formatter<'_>, what: &str, name: &str| {
             write!(f, "{what}.rbac.authorization.k8s.io {} not found", quote(name))

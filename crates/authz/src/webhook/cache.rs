@@ -1,4 +1,4 @@
-//! Cache: answers of a while ago. Of too many the one that was not asked for the longest time goes.
+//! Cache of webhook decisions. When it is full, the least recently used one is evicted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::review::Status;
 
-/// How many answers are remembered.
+/// The number of cached decisions.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go, newWithBackoff (v1.36.4).
 const CAPACITY: usize = 8192;
@@ -16,7 +16,7 @@ const CAPACITY: usize = 8192;
 /// Answers by question, and until when they hold.
 pub(super) struct Cache(Mutex<Lru<Question, (Status, Duration)>>);
 
-/// What was asked, as it was sent.
+/// The review as it was sent.
 type Question = Arc<[u8]>;
 
 impl Default for Cache {

@@ -1,4 +1,4 @@
-//! The SubjectAccessReview that goes out, and the one that comes back.
+//! SubjectAccessReview: encoding of the request and decoding of the response.
 
 use bytes::Bytes;
 use keelson_codec::json;
@@ -11,7 +11,7 @@ use crate::{Attributes, Target};
 const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
 
-/// What was decided.
+/// The decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Status {
     pub(super) allowed: bool,
@@ -86,7 +86,8 @@ fn field_requirement(term: &field::Term) -> Value {
     requirement(&term.field, operator, vec![term.value.clone().into()])
 }
 
-/// Conditions that the API has no word for are left out: more is asked for than meant.
+/// Requirements that the API cannot express are left out: the question then covers more objects than
+/// requested.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go, labelSelectorToAuthorizationAPI
 /// (v1.36.4).
@@ -130,7 +131,7 @@ pub(super) fn body(spec: &[u8], version: ReviewVersion) -> Bytes {
     [head.as_bytes(), spec, tail].concat().into()
 }
 
-/// The `status` of what came back.
+/// The `status` of the response.
 pub(super) fn read(body: &[u8], version: ReviewVersion) -> Result<Status, String> {
     let document =
         json::read(body).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))?;

@@ -1,4 +1,4 @@
-//! Asking somebody over a socket.
+//! Tests of the webhook authorizer over a socket.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ impl WebhookObserver for Seen {
     }
 }
 
-/// Answers every request with the next of `replies`, `status body`, then with the last one; keeps what it was asked.
+/// Answers every request with the next of `replies`, `status body`, then with the last one; records the
+/// requests.
 async fn somebody(replies: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/authorize", listener.local_addr().expect("an address"));
@@ -161,7 +162,7 @@ async fn answers_are_remembered_for_a_while() {
     hand.advance(Duration::from_secs(1));
     assert!(!ask(&webhook, "/x").await.decision.is_allowed());
     assert_eq!(count(), 3);
-    // What is too long to be meant seriously is asked every time.
+    // Overlong requests are never cached.
     let long = format!("/{}", "x".repeat(10_000));
     ask(&webhook, &long).await;
     ask(&webhook, &long).await;

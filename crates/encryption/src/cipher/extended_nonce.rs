@@ -1,4 +1,4 @@
-//! AES-GCM with a key of its own for every value, derived from a seed: it never wears out.
+//! AES-GCM with a separate key for every value, derived from a seed: the number of values is not limited.
 //!
 //! ```text
 //! <info 32><nonce 12><ciphertext><tag 16>        key = HKDF-Expand(SHA-256, seed, info)
@@ -9,7 +9,7 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk};
 use super::{AesGcm, random};
 use crate::error::{Error, Result};
 
-/// The length of a seed, of the derived keys, and of what they are derived with.
+/// The length of a seed, of the derived keys, and of `info`.
 pub(crate) const SEED: usize = 32;
 
 /// A seed.

@@ -1,4 +1,4 @@
-//! From a document to a configuration: unknown fields are refused, absent ones get their defaults.
+//! Decoding of the configuration: unknown fields are rejected, absent ones get their defaults.
 
 use keelson_object::scalar::{Duration, quote};
 use keelson_object::{Map, Value};

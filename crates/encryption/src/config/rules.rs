@@ -1,4 +1,4 @@
-//! What must hold of a configuration.
+//! Validation of the configuration.
 //!
 //! Upstream: apiserver/pkg/apis/apiserver/validation/validation_encryption.go (v1.36.4).
 
@@ -179,7 +179,7 @@ fn key_errors(keys: &[NamedKey], at: &Path<'_>, sizes: &[usize], errors: &mut Fi
 }
 
 impl NamedKey {
-    /// What the secret stands for; Go passes over line ends.
+    /// The decoded secret; like Go, ignores line ends.
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         let text: String = self.secret.chars().filter(|it| !matches!(it, '\r' | '\n')).collect();
         BASE64_STANDARD.decode(text).ok()

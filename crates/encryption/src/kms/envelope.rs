@@ -1,4 +1,4 @@
-//! What is stored beside the data, and what must hold of it.
+//! KMS v2 envelope: the metadata stored beside the data, and its validation.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use keelson_object::scalar::quote;
@@ -15,14 +15,14 @@ const MAX_DEK_SOURCE: usize = 1024;
 
 /// A data key: what a service decrypted for us.
 pub(crate) enum DataKey {
-    /// As older servers wrote.
+    /// The form that older servers wrote.
     Key(AesGcm),
-    /// As this one writes.
+    /// The form that this server writes.
     Seed(Seed),
 }
 
 impl DataKey {
-    /// Of what a service decrypted.
+    /// A data key from the bytes that a service decrypted.
     pub(crate) fn new(kind: i32, bytes: &[u8]) -> Result<DataKey> {
         match kind {
             HKDF_SHA256_XNONCE_AES_GCM_SEED => Seed::new(bytes).map(DataKey::Seed).ok_or_else(|| {
@@ -88,7 +88,7 @@ fn dek_source_problem(source: &[u8]) -> Option<String> {
     })
 }
 
-/// The label of the metric, and what is wrong.
+/// The error is the label of the metric, and the problem.
 pub(crate) fn check_key_id(key_id: &str) -> std::result::Result<(), (&'static str, String)> {
     if key_id.is_empty() {
         return Err(("empty", "keyID is empty".to_owned()));
@@ -132,7 +132,7 @@ fn domain_problem(name: &str) -> Option<String> {
     })
 }
 
-/// Under which a data key is remembered: everything that it takes to decrypt it.
+/// The cache key of a data key: a hash of everything that is needed to decrypt it.
 ///
 /// Upstream: envelope/kmsv2/envelope.go, generateCacheKey (v1.36.4).
 pub(crate) fn cache_key(object: &EncryptedObject) -> [u8; 32] {

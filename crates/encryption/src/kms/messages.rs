@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// How are you?
+/// Asks for the status of the plugin.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct StatusRequest {}
 
@@ -30,7 +30,7 @@ pub(crate) struct DecryptRequest {
     pub(crate) annotations: BTreeMap<String, Vec<u8>>,
 }
 
-/// What was encrypted.
+/// The plaintext.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct DecryptResponse {
     #[prost(bytes = "vec", tag = "1")]
@@ -46,7 +46,7 @@ pub(crate) struct EncryptRequest {
     pub(crate) uid: String,
 }
 
-/// What became of it, and what it takes to decrypt it.
+/// The ciphertext, and what is needed to decrypt it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct EncryptResponse {
     #[prost(bytes = "vec", tag = "1")]
@@ -57,7 +57,7 @@ pub(crate) struct EncryptResponse {
     pub(crate) annotations: BTreeMap<String, Vec<u8>>,
 }
 
-/// What is stored.
+/// The stored form of a value.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct EncryptedObject {
     #[prost(bytes = "vec", tag = "1")]
@@ -77,7 +77,7 @@ pub(crate) const AES_GCM_KEY: i32 = 0;
 /// The plaintext of `encrypted_dek_source` is a seed.
 pub(crate) const HKDF_SHA256_XNONCE_AES_GCM_SEED: i32 = 1;
 
-/// What version do you speak?
+/// Asks for the protocol version.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct VersionRequest {
     #[prost(string, tag = "1")]
@@ -100,7 +100,7 @@ pub(crate) struct OldDecryptRequest {
     pub(crate) cipher: Vec<u8>,
 }
 
-/// What was encrypted.
+/// The plaintext.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct OldDecryptResponse {
     #[prost(bytes = "vec", tag = "1")]
@@ -116,7 +116,7 @@ pub(crate) struct OldEncryptRequest {
     pub(crate) plain: Vec<u8>,
 }
 
-/// What became of it.
+/// The ciphertext.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct OldEncryptResponse {
     #[prost(bytes = "vec", tag = "1")]

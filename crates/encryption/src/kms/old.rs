@@ -1,4 +1,4 @@
-//! Services of version 1: every value has a key of its own, which the plugin encrypts when it is written.
+//! KMS v1: every value has its own key, which the plugin encrypts when the value is written.
 //!
 //! ```text
 //! k8s:enc:kms:v1:name:<length u16><encrypted key><AES-GCM, or AES-CBC of long ago>
@@ -21,7 +21,7 @@ use crate::cipher::{AesCbc, AesGcm, random};
 use crate::error::{Error, Result};
 use crate::meter::Meter;
 
-/// How long a good answer holds for those who ask for the health, and how long a bad one.
+/// How long a good and a bad health result are cached.
 const GOOD_FOR: Duration = Duration::from_secs(20);
 const BAD_FOR: Duration = Duration::from_secs(3);
 const KEY: usize = 32;
@@ -34,7 +34,7 @@ pub(crate) struct OldService {
     plugin: Plugin,
     clock: Clock,
     meter: Arc<dyn Meter>,
-    /// Whether the plugin speaks our version.
+    /// Whether the plugin is known to use our version of the protocol.
     is_known: tokio::sync::Mutex<bool>,
     last: tokio::sync::Mutex<Option<(Duration, std::result::Result<(), String>)>>,
     keys: Mutex<Recent>,
@@ -76,7 +76,7 @@ impl OldService {
         &self.prefix
     }
 
-    /// Has something encrypted and decrypted, unless that was done just now.
+    /// Checks the health by encrypting and decrypting a value, unless that was done just now.
     pub(crate) async fn check(&self) -> std::result::Result<(), String> {
         let mut last = self.last.lock().await;
         if let Some((at, outcome)) = &*last {

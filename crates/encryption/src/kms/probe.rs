@@ -10,22 +10,22 @@ use super::envelope;
 use super::messages::StatusResponse;
 use super::service::{Heart, State};
 
-/// How often a plugin that is well is asked.
+/// The interval of status requests to a healthy plugin.
 const WELL: Duration = Duration::from_secs(60);
-/// How often one that is not is asked.
+/// The interval of status requests to an unhealthy plugin.
 const UNWELL: Duration = Duration::from_secs(10);
-/// How long a good answer holds for those who ask for the health.
+/// How long a good health result is cached.
 const GOOD_FOR: Duration = Duration::from_secs(20);
-/// How long a bad one does.
+/// How long a bad health result is cached.
 const BAD_FOR: Duration = Duration::from_secs(3);
-/// How long a seed is written with after the plugin was well for the last time.
+/// How long a seed may be used for writes after the plugin was last healthy.
 const WRITABLE: Duration = Duration::from_secs(3 * 60);
 
 /// The last answer of a plugin.
 #[derive(Default)]
 pub(crate) struct Probe {
     last: Option<Last>,
-    /// What it said first; it must not change.
+    /// The version of its first answer; it must not change.
     version: String,
 }
 
@@ -35,7 +35,7 @@ struct Last {
 }
 
 impl Heart {
-    /// Asks again and again, sooner when the plugin was not well, until nobody needs the service any more.
+    /// Polls the status, more often while the plugin is unhealthy, until the service is dropped.
     pub(super) async fn poll(heart: Weak<Heart>, mut is_well: bool) {
         loop {
             let Some(clock) = heart.upgrade().map(|heart| heart.clock.clone()) else { return };

@@ -25,10 +25,10 @@ use crate::cipher::{SEED, random};
 use crate::error::{Error, Result};
 use crate::meter::Meter;
 
-/// How long a data key is remembered after it was asked for or written with.
+/// How long a data key is cached after its last use.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a service is made of.
+/// The settings of a service.
 pub(crate) struct ServiceSettings<'s> {
     pub(crate) name: &'s str,
     pub(crate) endpoint: &'s str,
@@ -44,7 +44,7 @@ pub(crate) struct Service {
     poll: AbortHandle,
 }
 
-/// What the background and the foreground share.
+/// The state shared by the background task and the service.
 pub(super) struct Heart {
     pub(super) name: String,
     pub(super) plugin: Plugin,
@@ -62,7 +62,7 @@ struct Remembered {
     until: Duration,
 }
 
-/// What we write with.
+/// The key for writes.
 pub(super) struct State {
     pub(super) key: Arc<DataKey>,
     /// Everything but the data.
@@ -70,7 +70,7 @@ pub(super) struct State {
     pub(super) cache_key: [u8; 32],
     /// On the monotonic clock, when the plugin must have been well again.
     pub(super) expires: Duration,
-    /// The same for people.
+    /// The same as wall-clock time, for messages.
     pub(super) expires_at: Time,
 }
 
@@ -99,7 +99,7 @@ impl Service {
         &self.prefix
     }
 
-    /// Whether the plugin is well; asks it unless it was asked just now.
+    /// Checks the health of the plugin; sends a status request unless one was sent just now.
     pub(crate) async fn check(&self) -> std::result::Result<(), String> {
         self.heart.check().await
     }
@@ -140,7 +140,7 @@ impl Drop for Service {
 }
 
 impl Heart {
-    /// Good for reading as long as there is one.
+    /// The current state; an expired one can still be used for reads.
     fn state(&self) -> Result<Arc<State>> {
         self.state.load_full().ok_or_else(|| Error::NotReady("got unexpected nil transformer".to_owned()))
     }

@@ -1,15 +1,15 @@
-//! Who gets a certificate without anybody looking at it: nodes that may.
+//! Automatic approval of the client certificates of nodes.
 
 use keelson_authz::{Attributes, Authorizer, Selectors, Subject, Target};
 
 use super::policy;
 use super::request::Request;
 
-/// What becomes of a request.
+/// The decision about a request.
 pub(super) enum Decision {
-    /// It is approved, with these words.
+    /// The request is approved, with this message.
     Approve(&'static str),
-    /// It is one of a node, but who asks may not have it.
+    /// It is the request of a node, but the requester lacks the permission.
     NotAllowed,
     /// A person decides.
     NotMine,

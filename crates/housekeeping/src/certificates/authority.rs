@@ -14,7 +14,7 @@ use x509_parser::prelude::{FromDer as _, ParsedExtension, X509Certificate};
 use super::der::{TRUE, bits, integer, octets, oid, sequence, set, tagged, text, time};
 use super::request::{Request, Wanted};
 
-/// Who signs.
+/// The CA that signs.
 pub(super) struct Authority {
     subject: Vec<u8>,
     key_id: Option<Vec<u8>>,
@@ -22,24 +22,24 @@ pub(super) struct Authority {
     key: KeyPair,
 }
 
-/// Why nothing is signed.
+/// Why signing failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SignError {
     /// A file of the authority cannot be used.
     #[error("{} is not usable: {reason}", path.display())]
     Unusable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Nobody would believe what it signs.
+    /// The CA certificate has expired.
     #[error("the signer has expired")]
     Expired,
-    /// A word for a use that nobody knows.
+    /// An unknown key usage.
     #[error("unrecognized usage values: {0:?}")]
     Usage(String),
-    /// There are no random numbers.
+    /// The random number generator failed.
     #[error("there are no random numbers")]
     Random,
     /// The key does not sign.
@@ -47,15 +47,15 @@ pub(super) enum SignError {
     Signature(#[source] rcgen::Error),
 }
 
-/// The longest life of a certificate, and that of one whose owner does not care.
+/// The longest lifetime of a certificate, and the default, in seconds.
 ///
 /// Upstream: cmd/kube-controller-manager, --cluster-signing-duration (v1.36.4).
 const LIFE: i64 = 365 * 24 * 3600;
-/// The shortest life.
+/// The shortest lifetime, in seconds.
 const SHORTEST: i64 = 600;
-/// Clients whose clocks are a little behind must not refuse a new certificate.
+/// New certificates are valid from this many seconds ago, for clients whose clocks are behind.
 const BACKDATED: i64 = 300;
-/// A life that is too short to be cut by [`BACKDATED`].
+/// A lifetime that is too short to be reduced by [`BACKDATED`].
 const SHORT: i64 = 8 * 3600;
 
 impl Authority {

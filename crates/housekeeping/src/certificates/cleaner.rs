@@ -8,11 +8,11 @@ use keelson_registry::options::DeleteOptions;
 use keelson_registry::{CatalogHandle, Error, Place, Result, operation};
 use keelson_stdx::clock::Clock;
 
-/// How often requests are looked at.
+/// The interval of the cleanup.
 const INTERVAL: Duration = Duration::from_secs(3600);
-/// How long what was decided stays.
+/// How long approved and denied requests are kept, in seconds.
 const DECIDED: i64 = 3600;
-/// How long what waits for somebody stays.
+/// How long pending requests are kept, in seconds.
 const PENDING: i64 = 24 * 3600;
 
 /// Runs for as long as it is polled.
@@ -45,8 +45,9 @@ async fn clean(catalog: &CatalogHandle, clock: &Clock) -> Result<()> {
     Ok(())
 }
 
-/// Upstream: pkg/controller/certificates/cleaner/cleaner.go, handle (v1.36.4). A certificate that expired earlier than
-/// an hour after its approval, the shortest is ten minutes, goes with the others.
+/// Upstream: pkg/controller/certificates/cleaner/cleaner.go, handle (v1.36.4). The expiry of certificates is
+/// not checked: even one with the shortest lifetime, ten minutes, is deleted an hour after its approval like
+/// the others.
 fn is_old(object: &Object, now: Time) -> bool {
     let nothing = Map::new();
     let status = object.fields.map("status").unwrap_or(&nothing);

@@ -1,4 +1,4 @@
-//! Writing DER: what a certificate is made of, and no more.
+//! DER encoding of the parts of a certificate.
 //!
 //! ```text
 //! sequence([oid([2, 5, 29, 15]), TRUE, octets(bits)])   30 0e  06 03 55 1d 0f  01 01 ff  04 04 03 02 05 a0
@@ -28,7 +28,7 @@ pub(super) fn sequence(parts: &[&[u8]]) -> Vec<u8> {
     tagged(0x30, &parts.concat())
 }
 
-/// `SET OF`, whose parts DER wants in order.
+/// `SET OF`; DER requires its parts to be sorted.
 pub(super) fn set(mut parts: Vec<Vec<u8>>) -> Vec<u8> {
     parts.sort();
     tagged(0x31, &parts.concat())
@@ -71,7 +71,7 @@ pub(super) fn bits(content: &[u8], unused: u8) -> Vec<u8> {
     tagged(3, &[&[unused], content].concat())
 }
 
-/// A string, of the plainest kind that can hold it.
+/// A string, of the simplest type that can hold it.
 pub(super) fn text(text: &str) -> Vec<u8> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" '()+,-./:=?".contains(&byte);
     let tag = if text.bytes().all(is_plain) { 0x13 } else { 0x0c };

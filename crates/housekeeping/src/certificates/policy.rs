@@ -1,4 +1,4 @@
-//! What each signer signs.
+//! Signing policies: the requests that each signer signs.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ pub(super) const KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kub
 /// Nodes, as servers.
 pub(super) const KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";
 
-/// Whether a request may be signed; `None` if its signer is somebody else.
+/// Whether a request may be signed; `None` if it is for a signer that is not ours.
 ///
 /// Upstream: pkg/controller/certificates/signer/signer.go, getCSRVerificationFuncForSignerName (v1.36.4).
 pub(super) fn check(request: &Request) -> Option<Result<(), String>> {
@@ -82,7 +82,7 @@ fn is_named_like_a_node(wanted: &Wanted) -> Result<(), String> {
     Err("subject common name does not begin with system:node:".to_owned())
 }
 
-/// All of them, or all but the one that only RSA keys need.
+/// Either exactly `required`, or without the usage that only RSA keys need.
 fn usages_are(usages: &BTreeSet<String>, required: [&str; 3]) -> Result<(), String> {
     let all = usages.iter().eq(required);
     let elliptic = required.into_iter().filter(|it| *it != "key encipherment");

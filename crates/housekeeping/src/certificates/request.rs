@@ -1,4 +1,4 @@
-//! A request for a certificate, taken apart.
+//! CertificateSigningRequest: the parsed form for approval and signing.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,17 @@ use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer as _;
 
-/// What somebody wants signed, and who it is.
+/// A CertificateSigningRequest and its requester.
 pub(super) struct Request {
     /// `kubernetes.io/kube-apiserver-client`
     pub(super) signer: String,
-    /// Who asked, as the server wrote it down.
+    /// The requester, as the server recorded it.
     pub(super) user: User,
-    /// What the certificate is to be used for, as the API calls it.
+    /// The requested usages, in the words of the API.
     pub(super) usages: BTreeSet<String>,
-    /// For how long, if somebody cares.
+    /// The requested lifetime in seconds, if there is one.
     pub(super) seconds: Option<i64>,
-    /// What stands in the request itself.
+    /// The content of the PKCS#10 request itself.
     pub(super) wanted: Wanted,
     conditions: Vec<String>,
     is_issued: bool,
@@ -47,7 +47,7 @@ pub(super) const COMMON_NAME: u8 = 3;
 pub(super) const ORGANIZATION: u8 = 10;
 
 impl Request {
-    /// `None` for what cannot be read; the API lets nothing of that kind in.
+    /// `None` if it cannot be parsed; the API rejects such requests.
     pub(super) fn of(object: &Object) -> Option<Request> {
         let spec = object.fields.map("spec")?;
         let nothing = Map::new();
@@ -78,7 +78,7 @@ impl Request {
 }
 
 impl Wanted {
-    /// Reads a request in PEM; `None` if it is none, or if who made it does not hold the key.
+    /// Reads a request in PEM; `None` if it cannot be parsed, or if it is not signed with its own key.
     pub(super) fn read(pem: &[u8]) -> Option<Wanted> {
         let der = CertificateSigningRequestDer::from_pem_slice(pem).ok()?;
         let (_, parsed) = X509CertificationRequest::from_der(&der).ok()?;

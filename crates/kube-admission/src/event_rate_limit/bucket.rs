@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What is left, and since when.
+/// The remaining tokens, and the time of that state.
 #[derive(Debug)]
 pub(super) struct Bucket {
     left: f64,
@@ -15,7 +15,7 @@ impl Bucket {
         Bucket { left: f64::from(burst), at: now }
     }
 
-    /// Takes one out, if there is one.
+    /// Takes a token, if there is one.
     pub(super) fn take(&mut self, qps: u32, burst: u32, now: Duration) -> bool {
         let grown = now.saturating_sub(self.at).as_secs_f64() * f64::from(qps);
         self.left = (self.left + grown).min(f64::from(burst));

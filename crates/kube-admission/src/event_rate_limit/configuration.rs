@@ -8,7 +8,7 @@ use keelson_schema::Schema;
 
 use crate::configuration;
 
-/// Whose events are counted together.
+/// The scope of a limit: which events share a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     Server,
@@ -30,7 +30,7 @@ impl Of {
     }
 }
 
-/// So many a second, and so many at once, for so many different ones.
+/// A limit: events per second, burst, and the number of cached buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
     pub(super) of: Of,
@@ -59,7 +59,8 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 });
 
 impl Configuration {
-    /// Reads it, or says everything that is wrong with it. Without a document there are no limits, which is wrong, too.
+    /// Reads the configuration, or returns all errors. Without a document there are no limits, which is an
+    /// error, too.
     ///
     /// Upstream: plugin/pkg/admission/eventratelimit/config.go, LoadConfiguration (v1.36.4).
     pub(crate) fn read(document: Option<&Map>) -> Result<Configuration, String> {

@@ -1,4 +1,4 @@
-//! Configuration: where the webhook is, and how long its answers hold.
+//! Configuration of ImagePolicyWebhook: the webhook, and how long its answers are cached.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -8,18 +8,18 @@ use keelson_object::scalar::Duration as Shown;
 use keelson_object::{Map, Value};
 use keelson_schema::Schema;
 
-/// What the file says.
+/// The content of the configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Configuration {
     /// Leads to the webhook.
     pub(crate) kubeconfig: PathBuf,
-    /// How long a yes holds; zero is not at all.
+    /// How long an allow is cached; zero disables caching.
     pub(super) allow_ttl: Duration,
-    /// How long a no holds; zero is not at all.
+    /// How long a deny is cached; zero disables caching.
     pub(super) deny_ttl: Duration,
-    /// The first wait before it is asked again.
+    /// The first delay before a call is repeated.
     pub(super) retry_backoff: Duration,
-    /// Whether images run when there is no answer.
+    /// Whether images may run when the webhook does not answer.
     pub(super) default_allow: bool,
 }
 
@@ -54,7 +54,7 @@ const ALLOW: Range = Range { unit: SECOND, least: SECOND, most: 30 * MINUTE, def
 const DENY: Range = Range { unit: SECOND, least: SECOND, most: 30 * MINUTE, default: 30 * SECOND };
 
 impl Configuration {
-    /// Reads it, or says everything that is wrong with it.
+    /// Reads the configuration, or returns all errors.
     ///
     /// Upstream: plugin/pkg/admission/imagepolicy/config.go, normalizeWebhookConfig (v1.36.4).
     pub(crate) fn read(document: &Map) -> Result<Configuration, Vec<String>> {

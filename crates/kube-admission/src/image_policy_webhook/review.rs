@@ -1,4 +1,4 @@
-//! The ImageReview that goes out, and the one that comes back.
+//! ImageReview: encoding of the request and decoding of the response.
 
 use bytes::Bytes;
 use keelson_codec::config_file::Error;
@@ -11,12 +11,12 @@ use keelson_webhook_client::Reply;
 const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
 const KIND: &str = "ImageReview";
 
-/// What was decided.
+/// The decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Status {
     pub(super) allowed: bool,
     pub(super) reason: String,
-    /// For the audit log.
+    /// Annotations for the audit event.
     pub(super) annotations: Vec<(String, String)>,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn body(spec: &[u8]) -> Bytes {
     [head.as_bytes(), spec, tail].concat().into()
 }
 
-/// What came back, if it is no JSON: upstream reads YAML then.
+/// The response if it is not JSON: upstream reads it as YAML.
 pub(super) fn as_yaml(reply: &Reply) -> Option<Result<Map, String>> {
     if !(200..300).contains(&reply.status) || reply.body.trim_ascii_start().starts_with(b"{") {
         return None;
@@ -80,7 +80,7 @@ pub(super) fn as_yaml(reply: &Reply) -> Option<Result<Map, String>> {
     })
 }
 
-/// The `status` of what came back.
+/// The `status` of the response.
 pub(super) fn read(map: &Map) -> Result<Status, String> {
     let (version, kind) = (map.str("apiVersion").unwrap_or(""), map.str("kind").unwrap_or(""));
     if ![API_VERSION, ""].contains(&version) || ![KIND, ""].contains(&kind) {

@@ -10,14 +10,14 @@ use crate::amounts::{self, Amounts};
 /// Upstream: apimachinery/pkg/api/resource/quantity.go, MaxMilliValue (v1.36.4).
 const MAX_MILLI: i64 = i64::MAX / 1000;
 
-/// What a container, a pod or a claim asks for.
+/// The requests and limits of a container, a pod or a claim.
 pub(super) struct Asked {
     pub(super) requests: Amounts,
     pub(super) limits: Amounts,
 }
 
 impl Asked {
-    /// What stands in `resources`.
+    /// Reads the field `resources`.
     pub(super) fn of(resources: &Map) -> Asked {
         Asked {
             requests: amounts::read(resources.map("requests")),
@@ -35,14 +35,14 @@ struct Rule<'r> {
     limit: Option<&'r Quantity>,
 }
 
-/// What is wrong with what is asked for.
+/// Checks requests and limits.
 pub(super) fn check(limit: &Map, asked: &Asked, problems: &mut Vec<String>) {
     each(limit, "min", asked, least, problems);
     each(limit, "max", asked, most, problems);
     each(limit, "maxLimitRequestRatio", asked, ratio, problems);
 }
 
-/// What is wrong with requests, where there are no limits.
+/// Checks requests only, for objects without limits.
 pub(super) fn check_requests(limit: &Map, asked: &Asked, problems: &mut Vec<String>) {
     each(limit, "min", asked, least, problems);
     each(limit, "max", asked, most_requested, problems);
@@ -63,7 +63,7 @@ fn each(
 }
 
 impl Rule<'_> {
-    /// Request, limit and what is enforced, with a precision that all of them have.
+    /// Request, limit and enforced value, at a common precision.
     ///
     /// Upstream: plugin/pkg/admission/limitranger/admission.go, requestLimitEnforcedValues (v1.36.4).
     fn numbers(&self) -> (i64, i64, i64) {

@@ -1,13 +1,13 @@
-//! What containers get that ask for nothing.
+//! Default requests and limits of containers.
 
 use keelson_object::{Map, Object};
 
 use crate::pods::maps_mut;
 
-/// Says what was given.
+/// The annotation that lists the defaults that were set.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// Gives a pod what a limit range has for its containers.
+/// Sets the defaults of a limit range on the containers of a pod.
 ///
 /// Upstream: plugin/pkg/admission/limitranger/admission.go, mergePodResourceRequirements (v1.36.4).
 pub(super) fn give(pod: &mut Object, limits: &Map) {
@@ -21,7 +21,7 @@ pub(super) fn give(pod: &mut Object, limits: &Map) {
     for (key, what) in [("containers", "container"), ("initContainers", "init container")] {
         for container in maps_mut(spec, key) {
             let name = format!("{what} {}", container.str("name").unwrap_or_default());
-            // Both are computed before anything is said: requests are named first.
+            // Both are computed before the annotation is written: requests are listed first.
             let set_limits = fill(container, "limits", &limits);
             let set_requests = fill(container, "requests", &requests);
             for (names, word) in [(set_requests, "request"), (set_limits, "limit")] {
@@ -36,7 +36,7 @@ pub(super) fn give(pod: &mut Object, limits: &Map) {
     }
 }
 
-/// What a limit range has for containers; the last one to name a resource counts.
+/// The defaults of a limit range for containers; the last item that names a resource wins.
 fn together(limits: &Map, field: &str) -> Map {
     let mut all = Map::new();
     for limit in limits.maps("limits").filter(|it| it.str("type") == Some("Container")) {
@@ -47,7 +47,7 @@ fn together(limits: &Map, field: &str) -> Map {
     all
 }
 
-/// The names of what was missing, in order.
+/// Fills in defaults; returns the names that were missing, in order.
 fn fill(container: &mut Map, field: &str, defaults: &Map) -> Vec<String> {
     let has = container.map("resources").and_then(|it| it.map(field));
     let is_missing = |name: &str| has.is_none_or(|it| !it.contains(name));

@@ -1,4 +1,4 @@
-//! Certificates that a node asks for: its own, and those of the pods that it runs.
+//! NodeRestriction: certificate requests by nodes, for themselves and for the pods that they run.
 
 use keelson_authz::node::references::MIRROR;
 use keelson_object::Object;
@@ -86,7 +86,7 @@ pub(super) async fn judge_pod(asked: &Asked<'_>, is_on: bool) -> Result<()> {
     Ok(())
 }
 
-/// What another try may find otherwise.
+/// An error that may be gone on a retry.
 fn stale(text: String) -> Error {
     Error::Unclassified(text)
 }

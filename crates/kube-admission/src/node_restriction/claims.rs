@@ -1,4 +1,4 @@
-//! What a node says about the claims that it mounts.
+//! NodeRestriction: status updates of PersistentVolumeClaims by nodes.
 
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Object};
@@ -6,7 +6,7 @@ use keelson_registry::admission::Operation;
 
 use super::{Asked, word};
 
-/// What a kubelet that grows a volume reports.
+/// The status fields that a kubelet reports when it expands a volume.
 const REPORTED: [&str; 4] = ["capacity", "conditions", "allocatedResourceStatuses", "allocatedResources"];
 
 /// Upstream: plugin/pkg/admission/noderestriction/admission.go, admitPVCStatus (v1.36.4).
@@ -30,7 +30,7 @@ pub(super) fn problem(asked: &Asked<'_>) -> Option<String> {
     ))
 }
 
-/// A claim without what a node may change.
+/// A claim without the fields that a node may change.
 fn rest(claim: &Object) -> Object {
     let mut rest = claim.clone();
     rest.meta.resource_version = "".into();
@@ -40,7 +40,7 @@ fn rest(claim: &Object) -> Object {
     rest
 }
 
-/// Which fields differ, for people.
+/// The names of the fields that differ, for the message.
 fn difference(old: &Object, new: &Object) -> String {
     let mut names: Vec<&str> = Vec::new();
     if old.meta != new.meta {

@@ -1,4 +1,4 @@
-//! What a node says about itself.
+//! NodeRestriction: writes of Node objects by nodes.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What a node does with pods: it shows what it runs by itself, reports, evicts and deletes.
+//! NodeRestriction: pods. A node may create mirror pods, update the status of its pods, evict and delete
+//! them.
 
 use keelson_authz::node::references::{self, MIRROR};
 use keelson_object::scalar::quote;
@@ -60,7 +61,7 @@ async fn create(asked: &Asked<'_>) -> Result<()> {
     }
 }
 
-/// What is wrong with a pod that should show what the node runs by itself.
+/// What is wrong with a mirror pod.
 fn mirror_problem(node: &str, pod: &Object) -> Option<String> {
     let own = quote(node);
     if pod.meta.annotations.get(MIRROR).is_none() {
@@ -93,7 +94,7 @@ fn owner_problem(node: &str, owner: &OwnerReference) -> Option<String> {
         .then(|| format!("node {own} must not set blockOwnerDeletion on an owner reference"))
 }
 
-/// Volumes that need nothing of the API.
+/// Volume types that refer to no API object.
 const PLAIN_VOLUMES: [&str; 22] = [
     "awsElasticBlockStore",
     "azureDisk",
@@ -138,7 +139,7 @@ const PROJECTED: [(&str, &str); 5] = [
     ("podCertificate", "podcertificates"),
 ];
 
-/// What a pod needs of the API.
+/// The first kind of API object that a pod refers to.
 ///
 /// Upstream: pkg/api/pod/util.go, HasAPIObjectReference (v1.36.4).
 fn api_object(pod: &Object) -> std::result::Result<Option<&'static str>, String> {

@@ -1,4 +1,5 @@
-//! Tokens that a node asks for: only for the pods that it runs, and for nobody else than they talk to.
+//! NodeRestriction: TokenRequests by nodes, only for the pods on the node and only for the audiences of these
+//! pods.
 
 use keelson_authz::Target;
 use keelson_authz::node::references;
@@ -142,7 +143,7 @@ async fn driver(asked: &Asked<'_>, pod: &Object, volume: &Map) -> Result<Option<
     Ok(driver_of(volume))
 }
 
-/// The drivers that have taken over volumes that were built in.
+/// The CSI drivers that replaced in-tree volume types.
 ///
 /// Upstream: staging/src/k8s.io/csi-translation-lib/plugins/*.go (v1.36.4).
 const TAKEN_OVER: [(&str, &str); 7] = [

@@ -1,4 +1,4 @@
-//! Checks: what a pod must not do at which level, and since when.
+//! Checks: what a pod must not do at each level, and since which version.
 
 mod baseline;
 mod pod;
@@ -7,21 +7,21 @@ mod restricted;
 use super::policy::{Level, Standard, Version};
 pub(crate) use pod::Pod;
 
-/// Why a pod does not fit: `hostPort (container "a" uses hostPort 80)`.
+/// A violation of a standard: `hostPort (container "a" uses hostPort 80)`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Problem {
-    /// In a few words, the same for all pods.
+    /// A short text, the same for all pods.
     pub(crate) reason: &'static str,
-    /// Who, and what; may be empty.
+    /// The details: containers and values; may be empty.
     pub(crate) detail: String,
 }
 
-/// One rule, in the forms it has had.
+/// One check, in the forms it has had.
 struct Check {
     id: &'static str,
-    /// Since which minor version; the newest last.
+    /// The forms with the minor version that introduced each; the newest last.
     forms: &'static [(u32, Form)],
-    /// A weaker rule that is not asked where this one is.
+    /// A weaker check that is skipped where this one applies.
     instead_of: &'static str,
 }
 
@@ -42,7 +42,7 @@ impl Check {
     }
 }
 
-/// In the order of their names, which is that of the messages.
+/// Sorted by name, which is the order of the messages.
 const BASELINE: [Check; 12] = [
     Check::new("appArmorProfile", &[(0, baseline::app_armor)]),
     Check::new("capabilities_baseline", &[(0, baseline::capabilities)]),
@@ -96,7 +96,7 @@ const RESTRICTED: [Check; 7] = [
 /// The newest version in which a rule changed.
 const NEWEST: u32 = 35;
 
-/// What is wrong with a pod.
+/// The violations of a pod.
 ///
 /// Upstream: staging/src/k8s.io/pod-security-admission/policy/registry.go, EvaluatePod (v1.36.4).
 pub(crate) fn check(standard: Standard, pod: &Pod<'_>) -> Vec<Problem> {
@@ -112,7 +112,7 @@ pub(crate) fn check(standard: Standard, pod: &Pod<'_>) -> Vec<Problem> {
     forms.filter_map(|form| form(pod)).collect()
 }
 
-/// The problems in a sentence: with details for who sent one pod, without for who looks at many.
+/// The violations as one sentence with details, for messages about a single pod.
 pub(crate) fn detailed(problems: &[Problem]) -> String {
     let one = |it: &Problem| match it.detail.as_str() {
         "" => it.reason.to_owned(),
@@ -126,12 +126,12 @@ pub(crate) fn brief(problems: &[Problem]) -> String {
     problems.iter().map(|it| it.reason).collect::<Vec<_>>().join(", ")
 }
 
-/// What does not exist on Windows need not be set there.
+/// Fields that Windows does not have are not checked for Windows pods.
 fn not_on_windows(pod: &Pod<'_>, form: Form) -> Option<Problem> {
     if pod.spec.map("os").and_then(|it| it.str("name")) == Some("windows") { None } else { form(pod) }
 }
 
-/// Who is root in a pod with users of its own is nobody on the node.
+/// In a pod with its own user namespace, root has no privileges on the node.
 fn with_host_users(pod: &Pod<'_>, form: Form) -> Option<Problem> {
     if pod.has_own_users() { None } else { form(pod) }
 }

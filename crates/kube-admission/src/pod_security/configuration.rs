@@ -1,4 +1,4 @@
-//! Configuration: what holds for namespaces without labels, and who is not looked at.
+//! Configuration of PodSecurity: the defaults of namespaces without labels, and the exemptions.
 
 use std::sync::LazyLock;
 
@@ -61,7 +61,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 });
 
 impl Configuration {
-    /// Reads a configuration, or says all that is wrong with it.
+    /// Reads a configuration, or returns all errors.
     ///
     /// Upstream: staging/src/k8s.io/pod-security-admission/admission/api/load/load.go, LoadFromData (v1.36.4).
     pub(crate) fn read(document: &Map) -> Result<Configuration, String> {
@@ -135,7 +135,7 @@ impl Configuration {
         }
     }
 
-    /// Why a request is not looked at.
+    /// Why a request is exempt.
     pub(crate) fn exemption(&self, request: &Request<'_>) -> Option<&'static str> {
         if self.namespaces.iter().any(|it| *it == request.place.namespace) {
             return Some("namespace");
@@ -143,7 +143,7 @@ impl Configuration {
         self.users.contains(&request.context.user.name).then_some("user")
     }
 
-    /// Whether pods of this runtime class are not looked at.
+    /// Whether pods of this runtime class are exempt.
     pub(crate) fn exempts_runtime(&self, spec: &Map) -> bool {
         spec.str("runtimeClassName").is_some_and(|class| self.runtime_classes.iter().any(|it| it == class))
     }

@@ -1,4 +1,4 @@
-//! Counts: how often pods were looked at, and what came of it.
+//! Metrics of PodSecurity: evaluations and their results.
 //!
 //! Upstream: staging/src/k8s.io/pod-security-admission/metrics/metrics.go (v1.36.4).
 
@@ -16,7 +16,7 @@ const KNOWN_MINOR: u32 = 36;
 /// Values of labels in the order of upstream's labels, and how often.
 pub type Sample = (Vec<String>, u64);
 
-/// What PodSecurity counts.
+/// The metrics of PodSecurity.
 #[derive(Debug)]
 pub struct Counts {
     evaluations: Mutex<BTreeMap<Evaluation, u64>>,
@@ -26,17 +26,17 @@ pub struct Counts {
 
 type Evaluation = (&'static str, Level, SmolStr, &'static str, Asked);
 
-/// What was asked: operation, resource, subresource.
+/// Labels of a request: operation, resource, subresource.
 type Asked = (&'static str, &'static str, SmolStr);
 
-/// What came of looking at a pod.
+/// The result of evaluating a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Allow,
     Deny,
 }
 
-/// Whether an error ended it.
+/// Whether an error ended the evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fatal {
     Yes,
@@ -44,7 +44,7 @@ pub(crate) enum Fatal {
 }
 
 impl Default for Counts {
-    /// What happens most is there from the beginning.
+    /// The most common series exist from the start.
     fn default() -> Counts {
         let asked = |operation, resource| (operation, resource, SmolStr::default());
         let evaluation = |operation| {

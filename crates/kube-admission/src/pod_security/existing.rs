@@ -1,4 +1,4 @@
-//! Pods that are there already: what a stricter standard means for them, and which of their changes matter.
+//! Existing pods: which of them violate a stricter standard, and which updates must be evaluated.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::PodSecurity;
 use super::checks::{self, Pod};
 use super::policy::Standard;
 
-/// So many pods are looked at, and for so long.
+/// The limits of the check of existing pods: their number, and the time.
 const MOST_PODS: usize = 3000;
 const LONGEST: Duration = Duration::from_secs(1);
 
@@ -75,13 +75,13 @@ impl PodSecurity {
     }
 }
 
-/// What was found so far.
+/// The findings so far.
 struct Review<'r> {
     security: &'r PodSecurity,
     standard: Standard,
     looked_at: usize,
     exempt: usize,
-    /// By problems: the first pod that has them, and how many do.
+    /// By violations: the first pod that has them, and the number of such pods.
     found: BTreeMap<String, (String, usize)>,
 }
 
@@ -115,7 +115,7 @@ fn described((problems, (first, count)): (String, (String, usize))) -> String {
     }
 }
 
-/// Whether a change of a pod brings in other programs.
+/// Whether an update of a pod must be evaluated again, for example because of other images.
 ///
 /// Upstream: staging/src/k8s.io/pod-security-admission/admission/admission.go, isSignificantPodUpdate (v1.36.4).
 pub(super) fn is_significant(old: &Object, new: &Object) -> bool {

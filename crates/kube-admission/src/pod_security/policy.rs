@@ -5,7 +5,7 @@ use std::fmt;
 use keelson_object::meta::StringMap;
 use keelson_object::{FieldErrors, Path};
 
-/// How strict.
+/// The level of a standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Privileged,
@@ -31,7 +31,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// As of which minor version of Kubernetes.
+/// The minor version of Kubernetes whose standard applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     Latest,
@@ -63,7 +63,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// How strict, as of when: `baseline:v1.30`.
+/// A level and a version: `baseline:v1.30`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standard {
     pub(crate) level: Level,
@@ -73,7 +73,7 @@ pub(crate) struct Standard {
 impl Standard {
     pub(crate) const PRIVILEGED: Standard = Standard { level: Level::Privileged, version: Version::Latest };
 
-    /// Whether both let the same pods through.
+    /// Whether both allow the same pods.
     fn is_equivalent(&self, other: &Standard) -> bool {
         (self.level == Level::Privileged && other.level == Level::Privileged) || self == other
     }
@@ -85,7 +85,8 @@ impl fmt::Display for Standard {
     }
 }
 
-/// What is refused, what is written into the audit log, and what clients are warned of.
+/// The standards of a namespace: what is rejected, what is annotated in the audit event, and what causes a
+/// warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Policy {
     pub(crate) enforce: Standard,
@@ -97,25 +98,25 @@ impl Policy {
     pub(crate) const PRIVILEGED: Policy =
         Policy { enforce: Standard::PRIVILEGED, audit: Standard::PRIVILEGED, warn: Standard::PRIVILEGED };
 
-    /// Whether nothing is looked at.
+    /// Whether all modes are privileged, so that no pod needs to be checked.
     pub(crate) fn is_privileged(&self) -> bool {
         [self.enforce, self.audit, self.warn].iter().all(|it| it.level == Level::Privileged)
     }
 
-    /// Whether nothing is said of what makes pods.
+    /// Whether workloads need no check, because audit and warn are privileged.
     pub(crate) fn says_nothing(&self) -> bool {
         [self.audit, self.warn].iter().all(|it| it.level == Level::Privileged)
     }
 
-    /// Whether both let the same pods through, in every mode.
+    /// Whether both allow the same pods, in every mode.
     pub(crate) fn is_equivalent(&self, other: &Policy) -> bool {
         self.enforce.is_equivalent(&other.enforce)
             && self.audit.is_equivalent(&other.audit)
             && self.warn.is_equivalent(&other.warn)
     }
 
-    /// The policy of a namespace with these labels. A label that cannot be read is strict where pods are refused, and
-    /// lets everything pass elsewhere.
+    /// The policy of a namespace with these labels. An invalid label means restricted for enforce, and
+    /// privileged for the other modes.
     ///
     /// Upstream: staging/src/k8s.io/pod-security-admission/api/helpers.go, PolicyToEvaluate (v1.36.4).
     pub(crate) fn of(labels: &StringMap, defaults: &Policy) -> (Policy, FieldErrors) {
@@ -135,7 +136,8 @@ impl Policy {
             policy.warn.level = level.unwrap_or(Level::Privileged);
         }
         let warn_version = labels.version("warn-version", &mut policy.warn.version);
-        // Who is refused something should not hear of it for the first time from a controller's events.
+        // If enforce is stricter, warn follows it: users should not learn of a rejection from a controller's
+        // events only.
         if warned.is_none() && matches!(enforced, Some(Some(level)) if level > policy.warn.level) {
             policy.warn.level = policy.enforce.level;
             if !warn_version {
@@ -146,7 +148,7 @@ impl Policy {
     }
 }
 
-/// What stands before the names of all labels and annotations.
+/// The prefix of all labels and annotations.
 pub(crate) const PREFIX: &str = "pod-security.kubernetes.io/";
 
 /// The labels of a namespace, and what is wrong with them.
@@ -169,7 +171,7 @@ impl Labels<'_> {
         }
     }
 
-    /// Whether there is such a label.
+    /// Whether the label is present.
     fn version(&mut self, name: &str, version: &mut Version) -> bool {
         let read = self.read(name, Version::parse);
         if let Some(found) = read {

@@ -1,4 +1,4 @@
-//! Census: counts what the objects of a namespace use, for the status of quotas.
+//! Census: counts the usage of the objects of a namespace, for the status of quotas.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use super::{Features, devices};
 use crate::amounts::{self, Amounts};
 use crate::plugins::Settings;
 
-/// Counts as the plugin does that is made with the same settings.
+/// Counts in the same way as the plugin with the same settings.
 #[derive(Clone, Debug)]
 pub struct Census {
     features: Features,
-    /// What has been charged and is not stored yet.
+    /// Charges for objects that are not stored yet.
     pub ledger: Ledger,
 }
 
-/// What is counted, and for whom.
+/// The count for one quota.
 struct Count<'c> {
     scopes: Vec<Scope>,
     namespace: &'c str,
@@ -73,7 +73,7 @@ impl Census {
         Ok(Some(status))
     }
 
-    /// What is used of what a quota limits, as far as anybody counts it.
+    /// The usage of what a quota limits, where an evaluator counts it.
     async fn usage(
         &self,
         context: &Context,
@@ -110,7 +110,7 @@ impl Census {
         Ok(count.used)
     }
 
-    /// Whether an object uses something else than before, or is something else.
+    /// Whether the usage or the scopes of an object change.
     pub async fn differs(
         &self,
         context: &Context,
@@ -135,7 +135,7 @@ fn evaluator(live: &Live) -> Option<Evaluator> {
 }
 
 impl Count<'_> {
-    /// Adds the objects of a resource, and those on their way.
+    /// Adds the objects of a resource, and those that are charged but not stored yet.
     async fn add(&mut self, live: &Live, evaluator: &Evaluator, around: &Surroundings) -> Result<()> {
         let snapshot = live.cache()?.fresh().await?;
         let resource = live.resource.group_resource();

@@ -1,4 +1,4 @@
-//! Whether what a request would use fits into the quotas that are about it.
+//! Quota check: whether the usage of a request fits into the matching quotas.
 //!
 //! ```text
 //! quota  hard pods=10 cpu=4   used pods=9 cpu=3
@@ -19,39 +19,40 @@ use super::quota::Quota;
 use super::scope::{Scope, holding};
 use crate::amounts::{self, Amounts};
 
-/// What a request is charged for.
+/// The charge of a request.
 pub(super) struct Charge {
     pub(super) evaluator: Evaluator,
     pub(super) resource: GroupResource,
     pub(super) subject: Subject,
     /// The object as it will be.
     pub(super) after: Measured,
-    /// The object as it is, where there is one.
+    /// The current object, if there is one.
     pub(super) before: Option<Measured>,
     pub(super) said: Said,
     pub(super) devices: Devices,
 }
 
-/// What sort of request is charged.
+/// The kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Object,
-    /// What happened is told, and is not refused.
+    /// A status update, which reports what happened already and is not rejected.
     Status,
 }
 
-/// Why a request is refused.
+/// Why a request is rejected.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// It may not.
+    /// A quota is exceeded or missing.
     Forbidden(String),
-    /// What upstream says without a reason that machines know.
+    /// An error that upstream returns without a status reason.
     Bare(String),
-    /// It could not be found out.
+    /// The check failed.
     Failed(Error),
 }
 
-/// Charges quotas for what a request would use; whether that changed any. A request that is refused changes nothing.
+/// Charges quotas for the usage of a request; returns whether any changed. A rejected request changes
+/// nothing.
 ///
 /// Upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go, CheckRequest (v1.36.4).
 pub(super) fn charge(
@@ -103,7 +104,7 @@ pub(super) fn charge(
     Ok(is_changed)
 }
 
-/// What would be used, if that is not too much.
+/// The new usage of the quota, if it fits.
 fn fit(quota: &Quota, mut delta: Amounts, subject: Subject) -> Result<Amounts, Refusal> {
     delta.retain(|name, _| quota.hard.contains_key(name));
     let mut used = quota.used.clone();
@@ -132,9 +133,9 @@ fn fit(quota: &Quota, mut delta: Amounts, subject: Subject) -> Result<Amounts, R
 /// The quotas that are about an object.
 #[derive(Default)]
 struct Concerned {
-    /// Which.
+    /// The indexes of the quotas.
     quotas: Vec<usize>,
-    /// What they count of it.
+    /// The resource names that they count.
     names: BTreeSet<SmolStr>,
     /// The scopes of all quotas that it is in.
     scopes: BTreeSet<SmolStr>,
@@ -166,12 +167,12 @@ fn concerned(quotas: &[Quota], charge: &Charge) -> Result<Concerned, Refusal> {
     Ok(concerned)
 }
 
-/// Whether an object is in all scopes of a quota.
+/// Whether an object matches all scopes of a quota.
 pub(super) fn is_in(quota: &Quota, object: &Measured) -> Result<bool, String> {
     Ok(holding(&quota.scopes, &object.traits)?.len() == quota.scopes.len())
 }
 
-/// What a request needs a quota for.
+/// The resources for which a request needs a covering quota.
 struct Limited<'c> {
     names: BTreeSet<SmolStr>,
     scopes: Vec<&'c Scope>,

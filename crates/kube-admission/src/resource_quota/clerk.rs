@@ -1,12 +1,13 @@
-//! Clerk: charges quotas, for all that wait in a namespace at once.
+//! Clerk: charges quotas, for all waiting requests of a namespace at once.
 //!
 //! ```text
 //! a ─┐                  ┌─ b, c, d wait while a is charged ─┐
 //!    ├─> charge a, write the quota ─> charge b, c and d, write the quota once ─> …
 //! ```
 //!
-//! There is one task for a namespace while anybody waits there, so that nobody who gives up leaves others waiting, and
-//! quotas are written by one hand. Other servers have clerks, too: who finds a quota changed looks again.
+//! A namespace has one task while requests wait there, so that a cancelled request does not leave others
+//! waiting, and there is a single writer of its quotas. Other servers have clerks, too: on a conflict the
+//! quota is read again.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -29,17 +30,18 @@ use super::configuration::Configuration;
 use super::ledger::{Ledger, Promise};
 use super::quota::{self, Quota};
 
-/// How often a quota that somebody else has changed is looked at again.
+/// How often a quota is read again after a conflict.
 const RETRIES: usize = 3;
 
-/// Nobody waits longer than this.
+/// The longest time a request waits.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Charges quotas.
 pub(super) struct Clerk {
     pub(super) configuration: Configuration,
     ledger: Option<Ledger>,
-    /// Who waits, by namespace. A namespace with a list, even an empty one, has a task that looks after it.
+    /// The waiting requests, by namespace. A namespace with a list, even an empty one, has a task that serves
+    /// it.
     waiting: Mutex<HashMap<SmolStr, Vec<Caller>>>,
 }
 
@@ -54,10 +56,10 @@ pub(super) struct Waiter {
     pub(super) clock: Clock,
 }
 
-/// A waiter whom an answer can be told.
+/// A waiting request and the channel for its answer.
 struct Caller {
     waiter: Waiter,
-    /// Whether it stands in the ledger.
+    /// Whether it is in the ledger.
     is_noted: bool,
     answer: oneshot::Sender<Result<(), Refusal>>,
 }
@@ -99,12 +101,12 @@ impl Clerk {
         }
     }
 
-    /// Answers all of these, and charges quotas for those that may.
+    /// Answers all of these requests, and charges quotas for those that fit.
     ///
-    /// Upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go, checkQuotas (v1.36.4). Upstream asks those
-    /// that were refused again when a quota had to be written again; here who has an answer keeps it.
+    /// Upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go, checkQuotas (v1.36.4). Upstream
+    /// checks rejected requests again when a quota had to be written again; here an answer is final.
     async fn answer(&self, namespace: &SmolStr, mut callers: Vec<Caller>) {
-        // Who has gone is not charged.
+        // Cancelled requests are not charged.
         callers.retain(|it| !it.answer.is_closed());
         let Some(catalog) = callers.first().map(|it| it.waiter.catalog.clone()) else { return };
         let Some(live) = quota::live(&catalog) else { return tell_all(callers, &Error::Timeout) };
@@ -130,7 +132,7 @@ impl Clerk {
         }
     }
 
-    /// Tells who may and who may not; those who may if the quotas can be written are left.
+    /// Answers the requests that are decided; returns those that are admitted if the quotas can be written.
     fn decide(&self, namespace: &SmolStr, quotas: &mut [Quota], callers: Vec<Caller>) -> Vec<Caller> {
         let mut left = Vec::new();
         for mut caller in callers {
@@ -183,7 +185,7 @@ impl Clerk {
 }
 
 impl Caller {
-    /// A client that has left gets no answer.
+    /// A client that has disconnected gets no answer.
     fn tell(self, answer: Result<(), Refusal>) {
         let _ = self.answer.send(answer);
     }
@@ -195,7 +197,7 @@ fn tell_all(callers: Vec<Caller>, error: &Error) {
     }
 }
 
-/// The same error for another one who waits.
+/// A copy of the error for another waiting request.
 fn again(error: &Error) -> Error {
     match error {
         Error::Conflict { resource, name, reason } => {
@@ -206,7 +208,7 @@ fn again(error: &Error) -> Error {
     }
 }
 
-/// Writes what has changed; what could not be written, and why.
+/// Writes the changed quotas; returns those that could not be written, and why.
 async fn write(
     live: &Live,
     catalog: &Arc<Catalog>,
@@ -229,21 +231,21 @@ async fn write(
     failed
 }
 
-/// Where those of one namespace wait.
+/// The queue of one namespace.
 struct Desk {
     clerk: Arc<Clerk>,
     namespace: SmolStr,
 }
 
 impl Desk {
-    /// Serves until nobody waits.
+    /// Serves until no request waits.
     async fn serve(self) {
         loop {
             let next = {
                 let mut waiting = self.clerk.waiting.lock();
                 match waiting.get_mut(&self.namespace) {
                     Some(line) if !line.is_empty() => std::mem::take(line),
-                    // Closed here and not on drop, so that nobody queues in between.
+                    // Closed here and not on drop, so that no request is queued in between.
                     _ => return drop(waiting.remove(&self.namespace)),
                 }
             };

@@ -1,4 +1,4 @@
-//! Configuration: what nobody gets without a quota that covers it.
+//! Configuration of ResourceQuota: resources that need a covering quota.
 
 use keelson_object::{FieldErrors, Map, Path, SmolStr, Value};
 
@@ -19,7 +19,7 @@ pub(crate) struct Configuration {
     pub(super) limited: Vec<LimitedResource>,
 }
 
-/// What is limited where no quota says anything.
+/// A resource that may be used only if a quota covers it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LimitedResource {
     pub(super) group: SmolStr,
@@ -30,7 +30,7 @@ pub(super) struct LimitedResource {
 }
 
 impl Configuration {
-    /// Reads a configuration, and says all that is wrong with it.
+    /// Reads a configuration, or returns all errors.
     ///
     /// Upstream: apiserver/pkg/admission/plugin/resourcequota/config.go, LoadConfiguration, and
     /// apis/resourcequota/validation/validation.go, ValidateConfiguration (v1.36.4).

@@ -1,4 +1,5 @@
-//! What claims of devices use: so many of a class, which may have a second name by which pods ask for it.
+//! Quota usage of ResourceClaims: devices per class; a class may have an extended resource name that pods
+//! request.
 //!
 //! ```text
 //! class gpu, extendedResourceName example.com/gpu; a claim of two of it uses
@@ -19,13 +20,13 @@ use crate::amounts::{Amounts, add, pieces, raise};
 
 const GROUP: &str = "resource.k8s.io";
 
-/// What stands behind the name of a class.
+/// The suffix after the name of a class.
 const PER_CLASS: &str = ".deviceclass.resource.k8s.io/devices";
 
-/// Says that a claim was made for what a pod asks for by another name.
+/// The annotation of a claim that was created for an extended resource request of a pod.
 const MADE_FOR_POD: &str = "resource.kubernetes.io/extended-resource-claim";
 
-/// As many devices as a claim can get at all.
+/// The largest number of devices in a claim.
 ///
 /// Upstream: api/resource/v1/types.go, AllocationResultsMaxSize (v1.36.4).
 const MOST: usize = 32;
@@ -35,15 +36,15 @@ const MOST: usize = 32;
 pub(super) struct Devices(Option<Arc<Known>>);
 
 struct Known {
-    /// The other name of a class, if it has one, by class.
+    /// The extended resource name of each class, if it has one.
     names: BTreeMap<SmolStr, Option<SmolStr>>,
-    /// By uid.
+    /// The pods by uid.
     pods: BTreeMap<SmolStr, Object>,
     claims: Vec<Object>,
 }
 
 impl Devices {
-    /// As they are now. Where pods cannot ask for devices by other names, nothing need be known.
+    /// Loads the current objects. Not needed where pods cannot request devices by extended resource names.
     pub(super) async fn load(catalog: &Catalog, namespace: &str) -> Result<Devices> {
         let all = async |group: &str, plural: &str, namespace: Option<&str>| -> Result<Vec<Object>> {
             let Some(live) = catalog.live(group, plural) else { return Ok(Vec::new()) };
@@ -67,7 +68,7 @@ impl Devices {
         Ok(Devices(Some(Arc::new(Known { names: names.collect(), pods, claims }))))
     }
 
-    /// Whether a quota of this name counts claims.
+    /// Whether a quota of this resource name counts claims.
     ///
     /// Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, claimEvaluator.MatchingResources (v1.36.4).
     pub(super) fn count(&self, name: &str) -> bool {
@@ -81,7 +82,7 @@ impl Devices {
         }
     }
 
-    /// What a claim uses, where `pod_usage` says what a pod does.
+    /// The usage of a claim, where `pod_usage` gives the usage of a pod.
     ///
     /// Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, claimEvaluator.Usage (v1.36.4).
     pub(super) fn usage(&self, claim: &Object, pod_usage: impl Fn(&Object) -> Amounts) -> Amounts {
@@ -99,12 +100,12 @@ impl Devices {
     }
 }
 
-/// Whether a quota of this name counts claims, whatever classes there are.
+/// Whether a quota of this resource name counts claims, whatever classes there are.
 fn surely_count(name: &str) -> bool {
     name == "count/resourceclaims.resource.k8s.io" || name.ends_with(PER_CLASS)
 }
 
-/// Whether there can be classes with which a quota of this name counts claims.
+/// Whether a quota of this resource name can count claims, depending on the classes.
 pub(super) fn may_count(name: &str) -> bool {
     surely_count(name) || pods::is_extended_for_quota(name)
 }
@@ -129,7 +130,7 @@ impl Known {
         others
     }
 
-    /// The pod that a claim was made for, if both say so.
+    /// The pod that a claim was created for, if both agree.
     ///
     /// Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, getVerifiedPodUsage (v1.36.4).
     fn owner(&self, claim: &Object) -> Option<&Object> {
@@ -145,7 +146,7 @@ impl Known {
         is_it.then_some(pod)
     }
 
-    /// Whether no claim was made for the same pod before.
+    /// Whether no earlier claim was created for the same pod.
     fn is_first(&self, claim: &Object, pod: &str) -> bool {
         let age = |it: &Object| (it.meta.creation_timestamp.map(|it| it.unix()), it.meta.name.clone());
         let same = self.claims.iter().filter(|it| controller(it).is_some_and(|it| it.uid == pod));
@@ -157,7 +158,7 @@ fn controller(object: &Object) -> Option<&OwnerReference> {
     object.meta.owner_references.iter().find(|it| it.controller == Some(true))
 }
 
-/// The worst case: of each class as many as one of the alternatives may give.
+/// The worst case: for each class the largest number of devices in one of the alternatives.
 fn asked(request: &Map) -> Amounts {
     let one = |request: &Map| {
         let class = request.str("deviceClassName").unwrap_or_default();
@@ -173,7 +174,7 @@ fn asked(request: &Map) -> Amounts {
         request.map("exactly").map(one).unwrap_or_default()
     } else {
         request.maps("firstAvailable").for_each(|it| raise(&mut worst, &one(it)));
-        // What none of them gives is not counted at all.
+        // Classes without devices are not counted at all.
         worst.retain(|_, amount| !amount.is_zero());
         worst
     }

@@ -1,4 +1,4 @@
-//! Evaluator: what objects of a resource use, and under which names quotas count it.
+//! Evaluator: the usage of objects of a resource, and the names under which quotas count it.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::scope::Traits;
 use super::{services, volumes};
 use crate::amounts::{Amounts, PodLevel, pieces};
 
-/// What nobody counts: most of it is not even stored.
+/// Resources that quotas never count; most of them are not even stored.
 ///
 /// Upstream: pkg/quota/v1/install/registry.go, ignoredResources (v1.36.4).
 const IGNORED: [(&str, &str); 10] = [
@@ -28,30 +28,30 @@ const IGNORED: [(&str, &str); 10] = [
     ("events.k8s.io", "events"),
 ];
 
-/// What is counted under its plain name, too.
+/// Resources that are counted under their plain name, too.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/registry.go, legacyObjectCountAliases (v1.36.4).
 const PLAIN: [&str; 4] = ["configmaps", "resourcequotas", "replicationcontrollers", "secrets"];
 
-/// How objects of a resource are measured.
+/// How the usage of objects of a resource is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Evaluator {
     Pods,
     Services,
     VolumeClaims,
     DeviceClaims,
-    /// They are only counted.
+    /// Objects are only counted.
     Count(GroupResource),
 }
 
-/// What an object uses, and what it is.
+/// The usage and the traits of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Measured {
     pub(super) usage: Amounts,
     pub(super) traits: Traits,
 }
 
-/// What must be known to measure.
+/// The information needed to measure objects.
 pub(super) struct Surroundings {
     pub(super) pod_level: PodLevel,
     pub(super) now: Time,
@@ -59,7 +59,7 @@ pub(super) struct Surroundings {
 }
 
 impl Evaluator {
-    /// Of a resource, unless it is never counted.
+    /// The evaluator of a resource, unless it is never counted.
     pub(super) fn of(group: &SmolStr, plural: &SmolStr) -> Option<Evaluator> {
         if IGNORED.contains(&(group, plural)) {
             return None;
@@ -73,7 +73,7 @@ impl Evaluator {
         })
     }
 
-    /// Whether a request of this sort may change what is used. The object decides about the rest.
+    /// Whether a request of this kind may change the usage. The object decides about the rest.
     pub(super) fn handles(&self, request: &Request<'_>) -> bool {
         match (request.operation, request.subresource) {
             (Operation::Create, "") => true,
@@ -84,7 +84,8 @@ impl Evaluator {
         }
     }
 
-    /// Whether a change of an object is of interest: a pod that is not resized changes no more than its scope.
+    /// Whether an update of an object matters: apart from a resize, an update of a pod can only change its
+    /// scopes.
     ///
     /// Upstream: pkg/quota/v1/evaluator/core/pods.go, podEvaluator.Handles (v1.36.4).
     pub(super) fn concerns(&self, request: &Request<'_>, object: &Object) -> bool {
@@ -110,12 +111,12 @@ impl Evaluator {
         names.filter(is_counted).cloned().collect()
     }
 
-    /// Whether all objects are the same to it.
+    /// Whether all objects have the same usage.
     pub(super) fn is_blind(&self) -> bool {
         matches!(self, Evaluator::Count(_))
     }
 
-    /// What an object uses, and what it is.
+    /// The usage and the traits of an object.
     pub(super) fn measure(&self, object: &Object, around: &Surroundings) -> Measured {
         let of_pod = |pod: &Object| pods::usage(pod, around.pod_level, around.now);
         let (usage, traits) = match self {
@@ -130,7 +131,7 @@ impl Evaluator {
         Measured { usage, traits }
     }
 
-    /// What must be said about an object of which some things are counted.
+    /// The requests and limits that the containers of an object set, for quotas that require them.
     pub(super) fn said(&self, object: &Object, around: &Surroundings) -> Said {
         match self {
             Evaluator::Pods => Said::by(object, around.pod_level),

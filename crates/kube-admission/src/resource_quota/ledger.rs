@@ -1,15 +1,15 @@
-//! Ledger: what has been charged and is not stored yet.
+//! Ledger: charges for objects that are not stored yet.
 //!
-//! A count of what is used must include what has been promised in the meantime:
+//! A count of the usage must include the charges made in the meantime:
 //!
 //! ```text
 //! request  charges the quota: used 4 -> 5 ........................ stores the pod
 //! counter              counts 4 pods, and 1 that is on its way: used stays 5
 //! ```
 //!
-//! A namespace is charged or read by one at a time ([`Ledger::turn`]), so that a reader of a quota and the ledger in
-//! one turn knows that all that is promised has been charged, and nothing else. Objects are looked at afterwards: what
-//! has come meanwhile is there by its uid.
+//! A namespace is charged or read by one task at a time ([`Ledger::turn`]), so that a task that reads a quota
+//! and the ledger in one turn knows that exactly the promised objects have been charged. Objects are read
+//! afterwards: those that were stored meanwhile are recognized by their uid.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -25,18 +25,18 @@ use super::evaluator::Measured;
 /// A request that has not stored its object after this long will not do so any more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is on its way, by namespace and uid. Clones are the same ledger.
+/// The objects that are charged and not stored yet, by namespace and uid. Clones share the ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger(Arc<Pages>);
 
 #[derive(Debug, Default)]
 struct Pages {
     promises: Mutex<HashMap<SmolStr, HashMap<SmolStr, Promise>>>,
-    /// Whose turn it is; namespaces of the same hash take turns with each other.
+    /// The locks of the namespaces; namespaces with the same hash share one.
     turns: [tokio::sync::Mutex<()>; 32],
 }
 
-/// What is on its way into a namespace, by uid.
+/// The objects of a namespace that are charged and not stored yet, by uid.
 #[derive(Clone, Debug, Default)]
 pub struct Promises(pub(super) HashMap<SmolStr, Promise>);
 
@@ -44,7 +44,7 @@ pub struct Promises(pub(super) HashMap<SmolStr, Promise>);
 #[derive(Clone, Debug)]
 pub(super) struct Promise {
     pub(super) resource: GroupResource,
-    /// The version that it will replace, where there is one.
+    /// The version that the object will replace, if there is one.
     pub(super) replaces: Option<u64>,
     pub(super) measured: Measured,
     /// On the monotonic clock.
@@ -54,7 +54,7 @@ pub(super) struct Promise {
 }
 
 impl Ledger {
-    /// Waits until nobody charges the quotas of a namespace, and keeps it so.
+    /// Waits until no other task charges the quotas of a namespace, and locks them.
     pub async fn turn(&self, namespace: &str) -> MutexGuard<'_, ()> {
         let mut hasher = DefaultHasher::new();
         namespace.hash(&mut hasher);
@@ -70,7 +70,7 @@ impl Ledger {
         promises.insert(uid.clone(), Promise { is_repeated, ..promise });
     }
 
-    /// It will not come.
+    /// Removes an object that will not be stored.
     pub(super) fn strike(&self, namespace: &str, uid: &str) -> bool {
         let mut all = self.0.promises.lock();
         let Some(promises) = all.get_mut(namespace) else { return false };
@@ -91,7 +91,7 @@ impl Ledger {
         self.strike(namespace, uid) && !is_repeated
     }
 
-    /// Strikes what was promised too long ago; the namespaces that waited for it.
+    /// Removes promises that are too old; returns the namespaces that waited for them.
     pub fn expire(&self, now: Duration) -> Vec<SmolStr> {
         let mut broken = Vec::new();
         self.0.promises.lock().retain(|namespace, promises| {
@@ -105,7 +105,7 @@ impl Ledger {
         broken
     }
 
-    /// What is on its way into a namespace.
+    /// The objects of a namespace that are charged and not stored yet.
     pub fn promises(&self, namespace: &str) -> Promises {
         Promises(self.0.promises.lock().get(namespace).cloned().unwrap_or_default())
     }

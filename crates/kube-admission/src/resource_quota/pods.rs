@@ -1,4 +1,5 @@
-//! What pods use, and what must be said of their containers where a quota counts cpu or memory.
+//! Quota usage of pods, and the requests and limits that containers must set where a quota counts cpu or
+//! memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,7 @@ use super::scope::{PodTraits, Traits};
 use crate::amounts::{Amounts, PodLevel, add, of_containers, pieces, raise, read};
 use crate::pods::{is_best_effort, is_extended};
 
-/// What is counted by itself, and asked for by its own name and with `requests.` before it.
+/// Resources that are counted under their own name and with the prefix `requests.`.
 const COMPUTE: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 /// The names that belong to pods, but for huge pages and what others brought.
@@ -29,18 +30,18 @@ const NAMES: [&str; 11] = [
     "pods",
 ];
 
-/// What every container must say where a quota counts it.
+/// Requests and limits that every container must set if a quota counts them.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/pods.go, validationSet (v1.36.4).
 const REQUIRED: [&str; 6] =
     ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
-/// What devices are asked for by the name of their class.
+/// The prefix of resource names that request devices by class.
 pub(super) const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
 static NONE: Map = Map::new();
 
-/// Whether a quota of this name counts pods.
+/// Whether a quota of this resource name counts pods.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/pods.go, podEvaluator.MatchingResources (v1.36.4).
 pub(super) fn counts(name: &str) -> bool {
@@ -51,7 +52,7 @@ pub(super) fn counts(name: &str) -> bool {
         || is_extended_for_quota(name)
 }
 
-/// Whether a quota of this name counts what others brought.
+/// Whether a quota of this resource name counts an extended resource.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/pods.go, isExtendedResourceNameForQuota (v1.36.4).
 pub(super) fn is_extended_for_quota(name: &str) -> bool {
@@ -60,7 +61,7 @@ pub(super) fn is_extended_for_quota(name: &str) -> bool {
     })
 }
 
-/// What a pod uses at this time.
+/// The usage of a pod at this time.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/pods.go, PodUsageFunc (v1.36.4).
 pub(super) fn usage(pod: &Object, pod_level: PodLevel, now: Time) -> Amounts {
@@ -73,7 +74,7 @@ pub(super) fn usage(pod: &Object, pod_level: PodLevel, now: Time) -> Amounts {
     usage
 }
 
-/// Whether a pod that is counted counts as a pod, too: one that has ended or should have does not.
+/// Whether the pod counts for more than `count/pods`: a pod that has ended, or should have, does not.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/pods.go, QuotaV1Pod (v1.36.4).
 fn is_charged(pod: &Object, now: Time) -> bool {
@@ -87,7 +88,7 @@ fn is_charged(pod: &Object, now: Time) -> bool {
     }
 }
 
-/// The names under which quotas know what is asked for.
+/// The usage under the resource names of quotas.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/pods.go, podComputeUsageHelper (v1.36.4).
 fn named(requests: &Amounts, limits: &Amounts) -> Amounts {
@@ -109,7 +110,7 @@ fn named(requests: &Amounts, limits: &Amounts) -> Amounts {
     usage
 }
 
-/// The `requests` or `limits` of a pod as a whole: the larger of what it wants and what it has.
+/// The `requests` or `limits` of a pod as a whole: the maximum of the spec and the status.
 ///
 /// Upstream: component-helpers/resource/helpers.go, PodRequests and PodLimits (v1.36.4).
 fn amounts(pod: &Object, which: &str, pod_level: PodLevel) -> Amounts {
@@ -143,16 +144,16 @@ fn of_container(container: &Map, status: &Map, which: &str) -> Amounts {
     amounts
 }
 
-/// What is reported of a container that keeps running.
+/// The status of a running container.
 fn report<'s>(container: &Map, status: &'s Map) -> Option<&'s Map> {
     let name = container.str("name")?;
     let find = |list: &str| status.maps(list).find(|it| it.str("name") == Some(name));
-    // An init container that ends has no size that could be changed.
+    // The resources of a regular init container cannot be resized.
     let is_sidecar = container.str("restartPolicy") == Some("Always");
     find("containerStatuses").or_else(|| find("initContainerStatuses").filter(|_| is_sidecar))
 }
 
-/// Whether the size that is wanted can never be had.
+/// Whether the requested resize is infeasible.
 fn is_infeasible(status: &Map) -> bool {
     let pending = status.maps("conditions").find(|it| it.str("type") == Some("PodResizePending"));
     pending.is_some_and(|it| it.str("reason") == Some("Infeasible"))
@@ -163,7 +164,7 @@ fn is_pod_level(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }
 
-/// What scopes look at.
+/// The traits that scopes test.
 pub(super) fn traits(pod: &Object) -> Traits {
     let spec = pod.fields.map("spec").unwrap_or(&NONE);
     Traits::Pod(PodTraits {
@@ -174,7 +175,7 @@ pub(super) fn traits(pod: &Object) -> Traits {
     })
 }
 
-/// Whether a pod ends by itself.
+/// Whether a pod is of the scope Terminating: it has a deadline.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/pods.go, IsTerminating (v1.36.4).
 pub(super) fn is_terminating(pod: &Object) -> bool {
@@ -182,7 +183,7 @@ pub(super) fn is_terminating(pod: &Object) -> bool {
     spec.and_then(|it| it.int("activeDeadlineSeconds")).is_some_and(|seconds| seconds >= 0)
 }
 
-/// Whether a pod wants to be near or far from pods of other namespaces.
+/// Whether a pod has affinity terms for other namespaces.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/pods.go, usesCrossNamespacePodAffinity (v1.36.4).
 fn looks_elsewhere(spec: &Map) -> bool {
@@ -196,12 +197,12 @@ fn looks_elsewhere(spec: &Map) -> bool {
     })
 }
 
-/// What the containers of a pod say they need.
+/// The requests and limits that the containers of a pod set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Said(Vec<(SmolStr, BTreeSet<SmolStr>)>);
 
 impl Said {
-    /// By the containers of this pod. One that speaks for itself needs no containers that do.
+    /// Those of this pod's containers. A pod with pod-level resources does not need them in its containers.
     ///
     /// Upstream: pkg/quota/v1/evaluator/core/pods.go, podEvaluator.Constraints (v1.36.4).
     pub(super) fn by(pod: &Object, pod_level: PodLevel) -> Said {
@@ -219,7 +220,7 @@ impl Said {
         Said(said.collect())
     }
 
-    /// What is missing of what quotas want to know, and in which containers.
+    /// The requests and limits that quotas require and that are missing, with their containers.
     pub(super) fn check(&self, wanted: &BTreeSet<SmolStr>) -> Result<(), String> {
         let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for name in wanted.iter().filter(|it| REQUIRED.contains(&it.as_str())) {

@@ -1,4 +1,4 @@
-//! A quota as far as requests are checked against it.
+//! Quota: the parts of a ResourceQuota that requests are checked against.
 
 use keelson_object::{Map, Object, SmolStr};
 use keelson_registry::Result;
@@ -7,20 +7,20 @@ use keelson_registry::{Catalog, Live};
 use super::scope::Scope;
 use crate::amounts::{self, Amounts};
 
-/// A quota, and what it would look like.
+/// A quota and its new usage.
 #[derive(Clone, Debug)]
 pub(super) struct Quota {
     object: Object,
     pub(super) scopes: Vec<Scope>,
     /// The limits that usage was counted for.
     pub(super) hard: Amounts,
-    /// What is used, with what has been charged since it was read.
+    /// The usage, including charges since it was read.
     pub(super) used: Amounts,
     pub(super) is_charged: bool,
 }
 
 impl Quota {
-    /// As it stands in an object.
+    /// Reads a quota object.
     pub(super) fn read(object: Object) -> Quota {
         let none = Map::new();
         let scopes = Scope::of_quota(object.fields.map("spec").unwrap_or(&none));
@@ -34,7 +34,7 @@ impl Quota {
         &self.object.meta.name
     }
 
-    /// The object with what is used now.
+    /// The object with the current usage.
     pub(super) fn into_object(self) -> Object {
         let mut object = self.object;
         object.fields.map_mut("status").set("used", amounts::write(&self.used));
@@ -42,13 +42,13 @@ impl Quota {
     }
 }
 
-/// Where quotas are.
+/// The resource of quotas.
 pub(super) fn live(catalog: &Catalog) -> Option<&Live> {
     catalog.live("", "resourcequotas").map(AsRef::as_ref)
 }
 
-/// The quotas of a namespace, as they surely are. That there are none is what the cache says: most namespaces have
-/// none, and a store that is far away need not be asked about them with every write.
+/// The quotas of a namespace, read consistently. Their absence is taken from the cache: most namespaces have
+/// none, and a remote store need not be asked about them with every write.
 pub(super) async fn all(live: &Live, namespace: &str) -> Result<Vec<Quota>> {
     let cache = live.cache()?;
     if cache.at_hand().await.namespace(namespace).next().is_none() {

@@ -1,4 +1,4 @@
-//! Scopes: which objects a quota is about, by what they are and not by what they use.
+//! Scopes: which objects a quota counts, by their properties and not by their usage.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,17 +20,17 @@ pub(super) struct Scope {
     values: Vec<SmolStr>,
 }
 
-/// What of an object scopes look at.
+/// The properties of an object that scopes test.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Traits {
-    /// It is in no scope.
+    /// The object is in no scope.
     None,
     Pod(PodTraits),
     /// A claim, and the classes that it has, had or is to have.
     Volume(BTreeSet<SmolStr>),
 }
 
-/// What of a pod scopes look at.
+/// The properties of a pod that scopes test.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PodTraits {
     pub(super) is_terminating: bool,
@@ -40,7 +40,7 @@ pub(super) struct PodTraits {
 }
 
 impl Scope {
-    /// Those of the spec of a quota.
+    /// The scopes in the spec of a quota.
     ///
     /// Upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go, getScopeSelectorsFromQuota (v1.36.4).
     pub(super) fn of_quota(spec: &Map) -> Vec<Scope> {
@@ -53,14 +53,14 @@ impl Scope {
         plain.chain(selector.map(Scope::read)).collect()
     }
 
-    /// As it stands in a selector.
+    /// Reads a scope of a selector.
     pub(super) fn read(map: &Map) -> Scope {
         let text = |key| SmolStr::from(map.str(key).unwrap_or_default());
         let values = map.list("values").iter().filter_map(Value::as_str).map(SmolStr::from).collect();
         Scope { name: text("scopeName"), operator: text("operator"), values }
     }
 
-    /// Whether an object is in it.
+    /// Whether an object is in the scope.
     ///
     /// Upstream: pkg/quota/v1/evaluator/core/pods.go, podMatchesScopeFunc, and persistent_volume_claims.go,
     /// pvcMatchesScopeFunc (v1.36.4).
@@ -80,7 +80,7 @@ impl Scope {
         })
     }
 
-    /// Whether one of these is selected, or none where there are none.
+    /// Whether the scope selects one of `values`; without values, whether it selects their absence.
     fn selects<'v>(&self, values: impl ExactSizeIterator<Item = &'v str>) -> Result<bool, String> {
         let mut values = values;
         if self.operator == "Exists" {
@@ -107,14 +107,14 @@ impl Scope {
     }
 }
 
-/// As Go prints the struct.
+/// Formats the scope like Go prints the struct.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{{} {} [{}]}}", self.name, self.operator, self.values.join(" "))
     }
 }
 
-/// Which of these an object is in.
+/// The scopes that an object is in.
 pub(super) fn holding<'s>(scopes: &'s [Scope], traits: &Traits) -> Result<Vec<&'s Scope>, String> {
     let mut holding = Vec::new();
     for scope in scopes {

@@ -1,4 +1,4 @@
-//! What services use.
+//! Quota usage of services.
 
 use keelson_object::{Map, Object};
 
@@ -8,7 +8,7 @@ use crate::amounts::{Amounts, pieces};
 pub(super) const NAMES: [&str; 4] =
     ["count/services", "services", "services.nodeports", "services.loadbalancers"];
 
-/// What a service uses. Node ports count where they are wanted, whether or not they are known yet.
+/// The usage of a service. Node ports count if they are requested, whether or not they are allocated yet.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/services.go, serviceEvaluator.Usage (v1.36.4).
 pub(super) fn usage(service: &Object) -> Amounts {

@@ -1,4 +1,4 @@
-//! What claims of volumes use.
+//! Quota usage of PersistentVolumeClaims.
 
 use keelson_object::scalar::Quantity;
 use keelson_object::{Map, Object, SmolStr};
@@ -10,10 +10,10 @@ use crate::claims;
 const CLAIMS: &str = "persistentvolumeclaims";
 const STORAGE: &str = "requests.storage";
 
-/// What stands between the name of a class and what is counted of it.
+/// The separator between the name of a class and the resource that is counted.
 const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
 
-/// Whether a quota of this name counts claims.
+/// Whether a quota of this resource name counts claims.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/persistent_volume_claims.go, pvcEvaluator.MatchingResources (v1.36.4).
 pub(super) fn counts(name: &str) -> bool {
@@ -21,7 +21,7 @@ pub(super) fn counts(name: &str) -> bool {
     matches!(what, CLAIMS | STORAGE) || name == "count/persistentvolumeclaims"
 }
 
-/// What a claim uses: the more of what it wants and what it has.
+/// The usage of a claim: the maximum of the requested and the allocated storage.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/persistent_volume_claims.go, pvcEvaluator.Usage (v1.36.4).
 pub(super) fn usage(claim: &Object) -> Amounts {
@@ -55,7 +55,7 @@ fn storage(claim: &Object) -> Option<Quantity> {
     Some(amount("status.allocatedResources").filter(|it| *it > wanted).unwrap_or(wanted))
 }
 
-/// What scopes look at.
+/// The traits that scopes test.
 ///
 /// Upstream: pkg/quota/v1/evaluator/core/persistent_volume_claims.go, getReferencedVolumeAttributesClassNames (v1.36.4).
 pub(super) fn traits(claim: &Object) -> Traits {

@@ -1,10 +1,10 @@
-//! Which secrets a pod names, and which of them its account may mount.
+//! Secret references of pods, and which of them the service account may mount.
 
 use keelson_object::{Map, Object};
 
 use crate::pods::CONTAINERS;
 
-/// Unlike upstream's, this also looks into projected volumes: a secret is a secret.
+/// Unlike upstream's, this also checks projected volumes, which can contain secrets, too.
 ///
 /// Upstream: plugin/pkg/admission/serviceaccount/admission.go, limitSecretReferences (v1.36.4).
 pub(super) fn limit(account: &Object, spec: &Map) -> Option<String> {
@@ -89,7 +89,7 @@ fn has(account: &Object, list: &str, name: &str) -> bool {
     account.fields.maps(list).any(|it| it.str("name").unwrap_or_default() == name)
 }
 
-/// Why a mirror pod is refused: its kubelet may not get secrets by inventing pods.
+/// Why a mirror pod is rejected: a kubelet must not get secrets by inventing pods.
 pub(super) fn of_mirror(spec: &Map) -> Option<&'static str> {
     if spec.str("serviceAccountName").is_some_and(|it| !it.is_empty()) {
         return Some("a mirror pod may not reference service accounts");

@@ -15,24 +15,24 @@ use std::time::Duration;
 use keelson_stdx::clock::Clock;
 use parking_lot::Mutex;
 
-/// When a webhook is left alone, and for how long.
+/// When the circuit of a webhook opens, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Breaker {
-    /// After so many failures in a row.
+    /// The number of failures in a row.
     pub failures: u32,
-    /// For so long.
+    /// The duration of the pause.
     pub pause: Duration,
 }
 
-/// What a circuit lets through.
+/// Which calls a circuit lets through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CircuitState {
     /// Everything.
     #[default]
     Closed,
-    /// One question, which tells whether more make sense.
+    /// One call, which shows whether more make sense.
     HalfOpen,
-    /// Nothing.
+    /// No calls.
     Open,
 }
 
@@ -43,15 +43,15 @@ pub(crate) struct Circuit(Mutex<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     state: CircuitState,
-    /// In a row, up to now.
+    /// The current number of failures in a row.
     failures: u32,
     /// When the pause is over, on the server's clock.
     until: Duration,
-    /// What happened last.
+    /// The last failure.
     reason: String,
 }
 
-/// A circuit that lets nothing through.
+/// An open circuit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Interrupted {
     failures: u32,
@@ -71,7 +71,7 @@ impl fmt::Display for Interrupted {
     }
 }
 
-/// The permission to ask. Who gives it back unused leaves the next one to ask at once.
+/// The permission to call. If it is dropped unused, the next caller may try at once.
 pub(crate) struct Pass<'c> {
     circuit: &'c Circuit,
     breaker: Breaker,
@@ -80,7 +80,7 @@ pub(crate) struct Pass<'c> {
 }
 
 impl Circuit {
-    /// Lets a question through, or says why not.
+    /// Lets a call through, or returns why not.
     pub(crate) fn enter<'c>(&'c self, breaker: Breaker, clock: &'c Clock) -> Result<Pass<'c>, Interrupted> {
         let mut inner = self.0.lock();
         let left = inner.until.saturating_sub(clock.monotonic());
@@ -95,14 +95,14 @@ impl Circuit {
         Ok(Pass { circuit: self, breaker, clock, is_settled: false })
     }
 
-    /// What it lets through.
+    /// The state of the circuit.
     pub(crate) fn state(&self) -> CircuitState {
         self.0.lock().state
     }
 }
 
 impl Pass<'_> {
-    /// The webhook was asked; `failure` says why it gave no answer.
+    /// The webhook was called; `failure` is the reason if it failed.
     pub(crate) fn settle(mut self, failure: Option<&str>) {
         self.is_settled = true;
         let mut inner = self.circuit.0.lock();
@@ -120,7 +120,7 @@ impl Pass<'_> {
 }
 
 impl Drop for Pass<'_> {
-    /// The request ended before the webhook answered: that says nothing about the webhook.
+    /// The request ended before the webhook answered, which shows nothing about the webhook.
     fn drop(&mut self) {
         let mut inner = self.circuit.0.lock();
         if !self.is_settled && inner.state == CircuitState::HalfOpen {

@@ -1,4 +1,4 @@
-//! Call: asking one webhook, and what can come of it.
+//! Call: calls one webhook, and the possible results.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,41 +17,41 @@ use super::matching::Invocation;
 use super::observer::{Asked, Timings, Verdict, Webhooks};
 use super::review::{self, Answer, Shown, Task};
 
-/// Why a webhook did not agree.
+/// Why a webhook did not allow a request.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It could not be asked, or did not answer as it should. The policy of the webhook says what that means.
+    /// The call failed, or the answer is invalid. The failure policy of the webhook decides what that means.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// The code that stands for it where it is counted.
+        /// The status code in metrics.
         code: u16,
-        /// Whether it was asked: then it took its time.
+        /// Whether it was called: then the duration counts.
         was_asked: bool,
     },
-    /// It said no: the request fails.
+    /// The webhook denied the request: the request fails.
     No(Box<Status>),
-    /// It must not be asked, or what it wants cannot be done: the request fails.
+    /// It must not be called, or its patch cannot be applied: the request fails.
     Internal(Error),
 }
 
 impl Refusal {
-    /// An answer that makes no sense.
+    /// An invalid answer.
     pub(crate) fn internal(why: &str) -> Refusal {
         Refusal::Internal(Error::Rejected(Box::new(Status::internal_error(why))))
     }
 
-    /// It was not asked.
+    /// The webhook was not called.
     fn failed(code: u16, reason: String) -> Refusal {
         Refusal::Failed { reason, code, was_asked: false }
     }
 
-    /// It did not answer as it should.
+    /// The webhook was called and did not answer properly.
     pub(crate) fn asked_in_vain(code: u16, reason: String) -> Refusal {
         Refusal::Failed { reason, code, was_asked: true }
     }
 
-    /// What came of the question, seen from outside.
+    /// The result of the call for metrics.
     fn verdict(&self, hook: &Hook) -> Verdict {
         match self {
             Refusal::Failed { code, .. } if hook.ignores_failure => Verdict::FailedOpen(*code),
@@ -69,7 +69,7 @@ pub(crate) struct Caller {
     pub(crate) how: Webhooks,
 }
 
-/// A webhook that is to be asked, and its place among the others.
+/// A webhook that is to be called, and its position among the others.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn<'t> {
     pub(crate) hook: &'t Hook,
@@ -77,7 +77,8 @@ pub(crate) struct Turn<'t> {
     pub(crate) position: usize,
 }
 
-/// An object in the version that a webhook wants to see. What is not of the resource's kind has one version.
+/// An object in the version that a webhook wants. Objects of other kinds than the resource's have one
+/// version.
 pub(crate) async fn in_version(
     request: &Request<'_>,
     invocation: Invocation<'_>,
@@ -152,7 +153,7 @@ impl Caller {
         Err(Refusal::No(Box::new(denied(&hook.name, answer.result.unwrap_or_default()))))
     }
 
-    /// The question and the answer to it, or the code and the reason why there is none.
+    /// Sends the review and reads the answer, or returns the code and the reason of the failure.
     async fn exchange(
         &self,
         hook: &Hook,
@@ -174,7 +175,8 @@ impl Caller {
             .map_err(|why| (503, format!("received invalid webhook response: {why}")))
     }
 
-    /// Tells everybody who wants to know what came of a question; gives how the request goes on.
+    /// Reports the result of a call to the metrics, the client and the audit event; returns how the request
+    /// goes on.
     pub(crate) fn conclude<T: Default>(
         &self,
         turn: Turn<'_>,
@@ -227,7 +229,7 @@ impl Caller {
     }
 }
 
-/// The cause is in upstream's words; what people read says besides how long they waited for it.
+/// The cause is in upstream's words; the message for people also says how long the call took.
 fn not_called(webhook: &str, reason: &str, took: Option<Duration>) -> Status {
     let mut status = Status::internal_error(&format!("failed calling webhook {}: {reason}", quote(webhook)));
     if let Some(took) = took {
@@ -236,7 +238,7 @@ fn not_called(webhook: &str, reason: &str, took: Option<Duration>) -> Status {
     status
 }
 
-/// The review that was sent back, or the code and what Go's client says of anything else.
+/// The review in the reply, or the code and the message of Go's client for anything else.
 pub(crate) fn read(reply: &Reply) -> Result<Map, (u16, String)> {
     reply.object(|body| json::read(body).map(|it| it.value).map_err(|error| error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! WebhookAdmission: what the file of all plugins says to the two that ask webhooks.
+//! WebhookAdmission: the configuration of the two webhook plugins in the admission configuration file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use keelson_webhook_client::Accounts;
 
 use super::hook::Hook;
 
-/// What one of the plugins is told.
+/// The configuration of a webhook plugin.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
-    /// The kubeconfig in which stands who we are to whom.
+    /// The kubeconfig with the credentials for webhooks.
     pub kubeconfig: Option<PathBuf>,
-    /// What is in it.
+    /// The credentials in it.
     pub accounts: Accounts,
-    /// The folder with configurations that nobody can change by the API.
+    /// The folder with static configurations, which cannot be changed through the API.
     pub manifests_folder: Option<PathBuf>,
-    /// What is in it.
+    /// The configurations in it.
     pub manifests: Manifests,
 }
 
@@ -26,7 +26,8 @@ pub struct Configuration {
 const KIND: (&str, &str) = ("apiserver.config.k8s.io/v1", "WebhookAdmissionConfiguration");
 
 impl Configuration {
-    /// Reads it, or says everything that is wrong with it. Whether files are there is seen by who opens them.
+    /// Reads the configuration, or returns all errors. Whether the files exist is checked when they are
+    /// opened.
     ///
     /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/config/kubeconfig.go, LoadConfig (v1.36.4).
     pub(crate) fn read(map: &Map) -> Result<Configuration, Vec<String>> {
@@ -64,7 +65,7 @@ impl Configuration {
 pub struct Manifests(Arc<ArcSwap<Vec<Arc<Hook>>>>);
 
 impl Manifests {
-    /// From now on these configurations count, in this order.
+    /// Replaces the configurations; they apply in this order.
     pub fn set(&self, configurations: &[Object]) {
         self.0.store(Arc::new(configurations.iter().flat_map(Hook::all).map(Arc::new).collect()));
     }

@@ -1,4 +1,4 @@
-//! Hook: one webhook of a configuration, ready to be asked.
+//! Hook: one webhook of a configuration, ready to be called.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -13,39 +13,39 @@ use super::text_list;
 
 /// One webhook.
 pub(crate) struct Hook {
-    /// The configuration that it stands in.
+    /// The name of its configuration.
     pub(crate) configuration: String,
     /// `pods.example.com`
     pub(crate) name: String,
-    /// Tells it apart from all others, also from others of its name.
+    /// A unique id, also among webhooks with the same name.
     pub(crate) id: String,
     pub(crate) rules: Vec<Rule>,
-    /// Whether other versions of what the rules name are meant, too.
+    /// Whether the rules match other versions, too (`matchPolicy: Equivalent`).
     pub(crate) equivalent: bool,
     pub(crate) namespaces: Selector,
     pub(crate) objects: Selector,
-    /// Whether a request passes when the webhook cannot be asked.
+    /// Whether a request passes when the call fails.
     pub(crate) ignores_failure: bool,
-    /// Whether it may be asked when nothing is to be written.
+    /// Whether it may be called for a dry run.
     pub(crate) dry_run: bool,
-    /// Whether it wants to see what others have changed.
+    /// Whether it is called again after later changes (`reinvocationPolicy`).
     pub(crate) reinvoked: bool,
     pub(crate) timeout: Duration,
-    /// The form of review that it reads, if it is one that we write.
+    /// The version of AdmissionReview that it reads, if we support one of its versions.
     pub(crate) review: Option<ReviewVersion>,
-    /// Whether it is asked at all.
+    /// The circuit breaker.
     pub(crate) circuit: Circuit,
     config: ClientConfig,
     client: OnceLock<Client>,
 }
 
-/// What is needed to reach webhooks.
+/// The settings for reaching webhooks.
 pub(crate) struct Reach {
     pub(crate) services: Services,
     pub(crate) accounts: Accounts,
 }
 
-/// What a webhook wants to be asked about.
+/// A rule: the requests that a webhook is called for.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) operations: Vec<String>,
@@ -66,7 +66,7 @@ impl Hook {
 
     fn read(configuration: &Object, position: usize, map: &Map) -> Hook {
         let text = |key: &str| map.str(key).unwrap_or_default();
-        // An empty selector selects everything; one that makes no sense was refused when it was written.
+        // An empty selector selects everything; an invalid one was rejected when it was written.
         let selector = |key: &str| {
             let selector = map.map(key).map(Selector::from_label_selector);
             selector.and_then(Result::ok).unwrap_or_else(|| Selector::from_labels([]))
@@ -92,13 +92,13 @@ impl Hook {
         }
     }
 
-    /// Who asks it, on connections that are kept as long as the configuration stays as it is; and the path.
+    /// The client of the webhook, whose connections are kept until the configuration changes; and the path.
     pub(crate) fn client(&self, reach: &Reach, clock: &Clock) -> Result<(&Client, &str), String> {
         let path = self.config.path().ok_or("webhook configuration must have either service or URL")?;
         if let Some(client) = self.client.get() {
             return Ok((client, path));
         }
-        // What keeps us from making one may be gone the next time.
+        // Failures are not kept: the cause may be gone the next time.
         let made = self.target(reach).and_then(|target| Client::new(target, clock));
         let made = made.map_err(|error| error.to_string())?;
         Ok((self.client.get_or_init(|| made), path))

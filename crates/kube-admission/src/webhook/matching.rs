@@ -1,4 +1,4 @@
-//! Which webhooks a request is for, and in which version they want to see it.
+//! Matching: which webhooks are called for a request, and in which version they get the object.
 
 use keelson_object::Object;
 use keelson_object::meta::StringMap;
@@ -8,16 +8,16 @@ use keelson_registry::{Resource, Result, Scope, Version};
 
 use super::hook::{Hook, Rule};
 
-/// How a webhook is to be asked: about what the request is for, or about an equivalent.
+/// How a webhook is called: with the resource of the request, or with an equivalent one.
 #[derive(Clone, Copy)]
 pub(crate) struct Invocation<'r> {
-    /// The resource as which it wants to see the objects.
+    /// The resource in which it gets the objects.
     pub(crate) resource: &'r Resource,
     /// The version of that resource.
     pub(crate) version: &'r Version,
 }
 
-/// Kinds about which no webhook is asked: it could keep itself from being switched off.
+/// Kinds that webhooks are not called for: a webhook could prevent its own removal.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go (v1.36.4).
 pub(crate) fn is_exempt(request: &Request<'_>) -> bool {
@@ -33,7 +33,7 @@ pub(crate) fn is_exempt(request: &Request<'_>) -> bool {
         && EXEMPT.contains(&request.resource.kind.as_str())
 }
 
-/// Whether and how a webhook is to be asked.
+/// Whether and how a webhook is called.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go, ShouldCallHook (v1.36.4).
 pub(crate) fn invocation<'r>(
@@ -64,8 +64,8 @@ pub(crate) fn invocation<'r>(
     Ok(is_wanted.then_some(wanted))
 }
 
-/// What the request is for if a rule names it, or the first equivalent that one names: another version, or another
-/// resource that shows the same objects.
+/// The resource of the request if a rule names it, or the first equivalent that a rule names: another
+/// version, or another resource that shows the same objects.
 fn wanted<'r>(hook: &Hook, request: &'r Request<'_>) -> Option<Invocation<'r>> {
     let (resource, asked) = (request.resource, request.context.api_version.as_str());
     let own = resource.served_versions().find(|it| it.api_version == asked)?;
@@ -105,7 +105,7 @@ impl Rule {
     }
 }
 
-/// Whether `pods/*` and its like mean a resource and one of its parts.
+/// Whether `pods/*` and similar patterns match a resource and its subresource.
 fn covers(pattern: &str, resource: &str, subresource: &str) -> bool {
     let (of, part) = pattern.split_once('/').unwrap_or((pattern, ""));
     (of == "*" || of == resource) && (part == "*" || part == subresource)

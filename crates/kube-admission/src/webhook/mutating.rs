@@ -1,5 +1,5 @@
-//! MutatingAdmissionWebhook: webhooks change objects one after the other. Who wants to see what came later is asked
-//! once more.
+//! MutatingAdmissionWebhook: webhooks change objects one after the other. A webhook with reinvocation is
+//! called once more after later changes.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(crate) struct MutatingWebhooks {
 }
 
 impl MutatingWebhooks {
-    /// Asks webhooks, also those behind services and those of files.
+    /// Calls webhooks of the API and of files, also those behind services.
     pub(crate) fn new(settings: &Settings) -> MutatingWebhooks {
         let own = &settings.configurations.mutating_webhooks;
         let reach = Reach { services: settings.services.clone(), accounts: own.accounts.clone() };
@@ -37,14 +37,14 @@ impl MutatingWebhooks {
     }
 }
 
-/// What is remembered from the first round.
+/// The state between the first round and the reinvocation.
 #[derive(Default)]
 struct Memory {
     /// The object as the last webhook left it.
     left: Option<Object>,
-    /// Webhooks that want to see what others change, and were asked before somebody changed something.
+    /// Webhooks with reinvocation that were called before a later change.
     waiting: BTreeSet<String>,
-    /// Those that are to be asked again.
+    /// Webhooks that are to be called again.
     again: BTreeSet<String>,
 }
 
@@ -100,7 +100,7 @@ impl Plugin for MutatingWebhooks {
 }
 
 impl MutatingWebhooks {
-    /// Whether a webhook changed the object.
+    /// Calls a webhook; returns whether it changed the object.
     async fn ask(&self, request: &Request<'_>, object: Option<&mut Object>, turn: Turn<'_>) -> Result<bool> {
         let Turn { hook, invocation, position } = turn;
         let clock = &request.context.clock;
@@ -158,15 +158,15 @@ impl MutatingWebhooks {
     }
 }
 
-/// What a webhook did.
+/// The changes of a webhook.
 #[derive(Default)]
 struct Change {
     changed: bool,
-    /// What it wanted, if it was done.
+    /// The patch, if it was applied.
     patch: Option<Value>,
 }
 
-/// What the audit log is told of a webhook.
+/// The audit annotation about a webhook.
 fn note<const N: usize>(hook: &Hook, more: [(&'static str, Value); N]) -> String {
     let mut note = Map::new();
     note.push_new("configuration", hook.configuration.as_str());
@@ -188,7 +188,7 @@ fn sorted(patch: &Value) -> Value {
     Value::List(patch.as_list().unwrap_or_default().iter().map(operation).collect())
 }
 
-/// A patched tree as the object that it is, with what is filled in for what was left out.
+/// The patched tree as an object, with defaults.
 async fn read_back(
     request: &Request<'_>,
     invocation: Invocation<'_>,
@@ -202,7 +202,7 @@ async fn read_back(
              APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
         )));
     };
-    // What is wrong is said without what it was to become: that is for clients.
+    // The error leaves out the target type: that is for clients.
     let unreadable = |error: Error| {
         let text = error.to_string();
         Refusal::internal(

@@ -1,4 +1,4 @@
-//! What is told of webhooks besides their answers: to who counts, and to who waits.
+//! Webhook metrics and timings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use super::breaker::{Breaker, CircuitState};
 
-/// How webhooks are asked.
+/// The settings of webhook calls.
 #[derive(Clone, Debug, Default)]
 pub struct Webhooks {
-    /// Who counts.
+    /// The metrics.
     pub observer: Option<Arc<dyn Observer>>,
-    /// When a webhook is left alone; never, if there is none.
+    /// When the circuit of a webhook opens; never, if there is none.
     pub breaker: Option<Breaker>,
-    /// Whether clients are told how long each webhook took.
+    /// Whether clients get the duration of each call.
     pub timings: Timings,
 }
 
-/// Whether clients are told how long each webhook took.
+/// Whether clients get the duration of each call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timings {
     /// No.
@@ -29,45 +29,45 @@ pub enum Timings {
 
 /// Counts.
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// A webhook was asked.
+    /// A webhook was called.
     fn asked(&self, asked: &Asked<'_>);
 
-    /// What the circuit of a webhook lets through.
+    /// The state of a webhook's circuit.
     fn circuit(&self, configuration: &str, webhook: &str, state: CircuitState);
 }
 
-/// One question, and what came of it.
+/// One call and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// The name of the webhook.
     pub webhook: &'a str,
-    /// `admit` for those that change objects, `validating` for the others.
+    /// `admit` for mutating webhooks, `validating` for the others.
     pub step: &'static str,
     /// `CREATE`.
     pub operation: &'static str,
-    /// How long it took.
+    /// The duration.
     pub elapsed: Duration,
-    /// What came of it.
+    /// The result.
     pub verdict: Verdict,
 }
 
-/// What came of a question, each with the code that stands for it.
+/// The result of a call, each with its status code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The request goes on.
     Allowed,
-    /// The webhook said no.
+    /// The webhook denied the request.
     Denied(u16),
-    /// The webhook could not be asked, and the request fails.
+    /// The call failed, and the request fails.
     FailedClosed(u16),
-    /// The webhook could not be asked, and the request goes on.
+    /// The call failed, and the request goes on.
     FailedOpen(u16),
-    /// We could not do with the answer what had to be done.
+    /// The answer could not be applied.
     Internal,
 }
 
 impl Verdict {
-    /// The code that stands for it; larger ones than there are count as 600.
+    /// The status code; codes above 600 count as 600.
     #[must_use]
     pub fn code(self) -> u16 {
         match self {
@@ -77,7 +77,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the request fails, and how that is called.
+    /// The error type of a rejection; `None` if the request goes on.
     ///
     /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/metrics/metrics.go, WebhookRejectionErrorType (v1.36.4).
     #[must_use]

@@ -1,4 +1,4 @@
-//! AdmissionReview: what a webhook is asked, and what it answers.
+//! AdmissionReview: encoding of the request and decoding of the response.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ use super::text_list;
 
 const GROUP: &str = "admission.k8s.io";
 
-/// What is shown to a webhook, in the version it wants.
+/// The objects for a webhook, in the version it wants.
 pub(crate) struct Shown<'s> {
     pub(crate) invocation: Invocation<'s>,
     pub(crate) object: Option<&'s Object>,
@@ -58,7 +58,7 @@ pub(crate) fn question(
     body.push_new("operation", request.operation.as_str());
     body.push_new("userInfo", request.context.user.info());
     let tree = |object: Option<&Object>| match object.map(|it| it.clone().into_value()) {
-        // The options of a stream are no object of their own.
+        // The options of a connect are not an object of their own.
         Some(Value::Map(mut options)) if request.operation == Operation::Connect => {
             options.remove("metadata");
             Value::Map(options)
@@ -76,7 +76,7 @@ pub(crate) fn question(
     json::to_bytes(&Value::Map(review))
 }
 
-/// How it is to be done; a patch is an update, or makes something.
+/// The options of the request; a patch counts as an update or a create.
 fn options(request: &Request<'_>) -> Value {
     let kind = match request.operation {
         Operation::Create => "CreateOptions",
@@ -90,7 +90,7 @@ fn options(request: &Request<'_>) -> Value {
     for (key, value) in request.context.options.as_map().into_iter().flat_map(|it| it.iter()) {
         options.push_new(key.clone(), value.clone());
     }
-    // Kinds that take their time say how long, whatever was asked for.
+    // Kinds with a grace period set it, whatever was requested.
     if let Some(seconds) = request.grace_seconds {
         options.set("gracePeriodSeconds", seconds);
     }
@@ -112,7 +112,7 @@ fn group_version(api_version: &str, (key, name): (&'static str, &str)) -> Map {
     map
 }
 
-/// What a webhook says.
+/// The answer of a webhook.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) allowed: bool,
@@ -130,7 +130,7 @@ pub(crate) enum Task {
     Judge,
 }
 
-/// What comes back, as far as it is looked at.
+/// The fields of the response that are read.
 ///
 /// Upstream: staging/src/k8s.io/api/admission/v1/types.go (v1.36.4).
 const STRUCTS: &[(&str, &str)] = &[
@@ -161,7 +161,7 @@ pub(crate) fn typed(review: Map) -> Result<Map, TypeMismatch> {
     Ok(review)
 }
 
-/// Reads an answer, or says why it is none.
+/// Reads an answer, or returns why it is invalid.
 ///
 /// Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, VerifyAdmissionResponse (v1.36.4).
 pub(crate) fn answer(form: ReviewVersion, uid: &str, task: Task, review: &Map) -> Result<Answer, String> {

@@ -1,4 +1,4 @@
-//! Source: the webhooks of all configurations, read again only where one has changed.
+//! Source: the webhooks of all configurations. Only changed configurations are parsed again.
 
 use std::sync::Arc;
 
@@ -31,12 +31,13 @@ impl Source {
         Source { plural, manifests, read: ArcSwap::default() }
     }
 
-    /// Whether there is anybody to ask about such a request at all.
+    /// Whether any webhook could be called for such a request.
     pub(crate) fn concerns(&self, request: &Request<'_>) -> bool {
         !matching::is_exempt(request) || !self.manifests.hooks().is_empty()
     }
 
-    /// All webhooks that may be asked: those of files first, each by the names of their configurations.
+    /// All webhooks that may be called: those of files first, each sorted by the names of their
+    /// configurations.
     pub(crate) fn hooks(&self, request: &Request<'_>) -> Result<Vec<Arc<Hook>>> {
         let manifests = self.manifests.hooks();
         let catalog = request.context.catalog.as_ref().filter(|_| !matching::is_exempt(request));

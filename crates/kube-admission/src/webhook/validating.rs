@@ -1,4 +1,4 @@
-//! ValidatingAdmissionWebhook: all webhooks are asked at once, and each may refuse.
+//! ValidatingAdmissionWebhook: calls all webhooks at once; each may deny the request.
 
 use futures_util::future::join_all;
 use keelson_object::Object;
@@ -19,7 +19,7 @@ pub(crate) struct ValidatingWebhooks {
 }
 
 impl ValidatingWebhooks {
-    /// Asks webhooks, also those behind services and those of files.
+    /// Calls webhooks of the API and of files, also those behind services.
     pub(crate) fn new(settings: &Settings) -> ValidatingWebhooks {
         let own = &settings.configurations.validating_webhooks;
         let reach = Reach { services: settings.services.clone(), accounts: own.accounts.clone() };

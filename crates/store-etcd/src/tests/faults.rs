@@ -1,4 +1,4 @@
-//! What happens when etcd is killed, paused, cut off, slow, or compacted under a watch.
+//! Fault tests: etcd is killed, paused, cut off, slow, or compacted under a watch.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::{EtcdStore, Options};
 
-/// How long something that must happen may take on a busy machine.
+/// The time limit for expected events on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn store(endpoints: &[String]) -> EtcdStore {
@@ -41,8 +41,8 @@ async fn keys_until(
     }
 }
 
-/// Writers write while etcd is killed and started again: what was confirmed is there, and the watch has told of each
-/// key once, in order.
+/// Writers write while etcd is killed and restarted: confirmed writes are there, and the watch has delivered
+/// each key once, in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_confirmed_is_lost_when_etcd_is_killed() {
     let Some(mut etcd) = Etcd::for_test("nothing_confirmed_is_lost_when_etcd_is_killed").await else {
@@ -91,7 +91,7 @@ async fn nothing_confirmed_is_lost_when_etcd_is_killed() {
     assert!(confirmed.lock().is_subset(&there), "what was confirmed is there");
 }
 
-/// Members are killed one after the other while somebody writes and watches: two of three are enough.
+/// Members are killed one after the other while a client writes and watches: two of three are enough.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_survives_the_loss_of_any_member() {
     let Some(mut members) = Etcd::cluster("a_cluster_survives_the_loss_of_any_member").await else { return };
@@ -139,7 +139,7 @@ async fn a_full_etcd_refuses_writes_and_can_be_read() {
     assert_eq!(cause.to_string(), "etcdserver: mvcc: database space exceeded");
     store.health().await.unwrap();
     let page = store.list(&Key::from("/x/"), None, usize::MAX, At::Latest).await.unwrap();
-    // All that was confirmed; etcd may have applied the one that it then called too much.
+    // All confirmed writes; etcd may have applied the one that it then rejected for lack of space.
     // Upstream: etcd, server/etcdserver/apply/apply.go, quotaApplierV3 (v3.6).
     let found: BTreeSet<String> = page.entries.iter().map(|it| it.key.as_str().to_owned()).collect();
     let confirmed: BTreeSet<String> = (0..number).map(|it| format!("/x/{it:03}")).collect();
@@ -177,7 +177,7 @@ async fn the_next_member_is_asked_when_one_is_away() {
     assert_eq!(keys_until(&mut watch, "/x/a").await, ["/x/a"]);
 }
 
-/// Requests wait for etcd to come back: nobody has got them yet.
+/// Requests wait for etcd to come back, because no member has received them yet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_survive_an_etcd_that_is_away_for_a_moment() {
     let test = "requests_survive_an_etcd_that_is_away_for_a_moment";
@@ -204,7 +204,7 @@ async fn a_watch_that_broke_before_a_compaction_is_told_so() {
     let mut watch = watching.watch(&Key::from("/x/"), Revision::FIRST);
     create(&other, "/x/a").await.unwrap();
     assert_eq!(keys_until(&mut watch, "/x/a").await, ["/x/a"]);
-    // Nobody polls the watch while etcd goes away and forgets.
+    // The watch is not polled while etcd restarts and compacts.
     etcd.kill();
     etcd.start().await.unwrap();
     let mut latest = Revision::FIRST;
@@ -222,7 +222,7 @@ async fn a_watch_that_broke_before_a_compaction_is_told_so() {
     assert!(matches!(&error, StoreError::Compacted { oldest, .. } if *oldest == latest), "{error:?}");
 }
 
-/// What the way to etcd does to writers and a watch: whatever it is, it is over some time.
+/// Runs writers and a watch while the connection to etcd is disturbed for some time.
 async fn check_way(test: &str, way: Way) {
     let Some(etcd) = Etcd::with_arguments(test, &["--unsafe-no-fsync"]).await else { return };
     let proxy = Proxy::to(&etcd.endpoint()).await.unwrap();
@@ -273,7 +273,8 @@ async fn a_slow_network_loses_nothing() {
     check_way("a_slow_network_loses_nothing", slow).await;
 }
 
-/// One of three is paused, the one that is asked: the others are asked soon, and the watch goes on at one of them.
+/// The member in use, one of three, is paused: requests soon go to the others, and the watch continues at one
+/// of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paused_member_is_left() {
     let Some(members) = Etcd::cluster("a_paused_member_is_left").await else { return };
@@ -287,7 +288,7 @@ async fn a_paused_member_is_left() {
     members[follower].pause().unwrap();
     let clock = Clock::real();
     store.health().await.unwrap();
-    // What is sent to who is silent is answered by nobody.
+    // A request to the paused member is never answered.
     let mut number = 0;
     let key = loop {
         let key = format!("/x/b{number}");
@@ -297,7 +298,7 @@ async fn a_paused_member_is_left() {
         }
         number += 1;
     };
-    // Who reads consistently asks the watch how far it is.
+    // A consistent read makes the watch request its progress.
     store.tip(&Key::from("/x/")).await.unwrap();
     keys_until(&mut watch, &key).await;
     let took = clock.monotonic();

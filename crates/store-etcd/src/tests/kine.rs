@@ -7,12 +7,12 @@
 //! |---|---|
 //! | does not count the versions of a key | all that look at a version |
 //! | has written something itself before the first request | all that know the first revision |
-//! | says that a key was deleted that is not there | `an_update_needs_an_unchanged_entry`, `a_failed_write_takes_no_revision` |
+//! | reports a delete of a missing key as successful | `an_update_needs_an_unchanged_entry`, `a_failed_write_takes_no_revision` |
 //! | compares keys without case | `keys_are_in_byte_order` |
 //! | lists and watches only prefixes that end with a slash | `a_prefix_is_exact`, `a_watch_sees_only_its_prefix` |
 //! | begins again when a page begins behind the last key | `a_page_begins_behind_any_key` |
-//! | forgets by itself; a request to compact is accepted and does nothing | those of compactions |
-//! | ends entries by its own clock, and cannot revoke leases, with which the suite turns time | those of leases |
+//! | compacts on its own; a request to compact is accepted and does nothing | those of compactions |
+//! | expires entries by its own clock, and cannot revoke leases, with which the suite moves time | those of leases |
 
 use keelson_stdx::clock::Clock;
 use keelson_store::MemoryStore;

@@ -1,4 +1,4 @@
-//! Certificates: whom we believe, whom etcd believes, and what happens when they change.
+//! TLS tests: trusted CAs, client certificates, and their rotation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::{EtcdStore, Options, Tls};
 
-/// An etcd that lets in whom its authority knows.
+/// An etcd that requires client certificates of its CA.
 struct Guarded {
     etcd: Etcd,
     authority: Authority,
@@ -56,7 +56,7 @@ fn store(endpoint: String, authority: &Authority, identity: Option<crate::Identi
     EtcdStore::new(Options { tls: Tls { authorities, identity, is_given: true }, ..options }).unwrap()
 }
 
-/// Whether it lets us in; who does not say no at once is asked in vain.
+/// Whether etcd accepts us; no answer within a second counts as a refusal.
 async fn is_in(store: &EtcdStore) -> bool {
     matches!(tokio::time::timeout(Duration::from_secs(1), store.health()).await, Ok(Ok(())))
 }

@@ -31,7 +31,7 @@ pub(crate) struct Shadow {
 struct Memory {
     blocks: BTreeMap<u64, Box<[u8]>>,
     length: u64,
-    /// The file counts up to here; it was cut there once, and what was behind it is gone.
+    /// The valid length of the file; it was truncated to this once, and later bytes are invalid.
     file_length: u64,
 }
 

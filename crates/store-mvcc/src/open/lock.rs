@@ -9,8 +9,8 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::Error;
 
-/// As long as this is there, no other process opens the store. The system takes it back from a process
-/// that dies, however it dies; the file stays.
+/// While this exists, no other process can open the store. The system releases the lock when the process dies
+/// for whatever reason; the file stays.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
@@ -42,7 +42,7 @@ impl Lock {
     }
 }
 
-/// Tells others who holds the lock.
+/// Writes the process id of the holder into the file.
 fn sign(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;

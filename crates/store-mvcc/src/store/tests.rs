@@ -1,4 +1,4 @@
-//! What happens when the disk does not do its part, and when the store closes.
+//! Tests of disk failures and of closing the store.
 
 use std::io;
 use std::time::Duration;
@@ -34,7 +34,8 @@ async fn keys(store: &MvccStore) -> Vec<String> {
     page.entries.iter().map(|entry| entry.key.as_str().to_owned()).collect()
 }
 
-/// After the disk failed: writes and health say so, reads and watches work, nothing acknowledged is lost.
+/// After the disk failed: writes and health return the error, reads and watches work, nothing acknowledged is
+/// lost.
 async fn check_failed(store: &MvccStore, kind: io::ErrorKind) {
     for attempt in ["/x/d", "/x/e"] {
         let error = create(store, attempt).await.expect_err("nothing can be written");
@@ -150,7 +151,7 @@ async fn a_commit_that_was_begun_happens_without_its_client() {
     {
         let commit = store.commit(&key, Expect::Absent, Write::put("1"));
         tokio::pin!(commit);
-        // One poll puts it into the queue; nobody is there for the answer.
+        // One poll puts it into the queue; the answer is not awaited.
         let _ = futures_util::poll!(commit.as_mut());
     }
     let mut watch = store.watch(&Key::from("/x/d"), Revision::new(4).expect("not zero"));

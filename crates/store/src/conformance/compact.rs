@@ -3,7 +3,7 @@
 use super::{Subject, changes, refusal};
 use crate::{At, Key, Revision, StoreError};
 
-/// What happened in each of these tests before its compaction.
+/// The revisions that each of these tests writes before its compaction.
 struct Past {
     a1: Revision,
     b1: Revision,
@@ -63,7 +63,7 @@ pub async fn a_watch_may_start_at_a_compaction(subject: &Subject) {
     assert_eq!(changes(&mut watch, 3).await, "-/x/b ~/x/a=3 -/x/a");
 }
 
-/// What is forgotten cannot be forgotten again; what is to come cannot be forgotten yet.
+/// Compacting to an old revision does nothing; compacting to a future one fails.
 pub async fn compacting_twice_does_nothing(subject: &Subject) {
     let Past { a1, a2, a3, .. } = past(subject).await;
     for before in [a2, a2, a1] {
@@ -74,7 +74,7 @@ pub async fn compacting_twice_does_nothing(subject: &Subject) {
     assert!(matches!(error, StoreError::Future { .. }), "{error:?}");
 }
 
-/// Who keeps up does not notice a compaction.
+/// A watch that keeps up does not notice a compaction.
 pub async fn a_running_watch_survives_a_compaction(subject: &Subject) {
     let mut watch = subject.watch("/x/", Revision::FIRST);
     let Past { a3, .. } = past(subject).await;

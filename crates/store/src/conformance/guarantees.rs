@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, HashSet};
 use super::{Subject, next_change, until_progress};
 use crate::{At, Entry, Event, Key, Revision};
 
-/// What two watches from the beginning to the end of a history have seen.
+/// The events of two watches from the beginning to the end of a history.
 pub struct Observation<'s> {
     /// The store of which it is.
     pub subject: &'s Subject,
-    /// What a watch of everything has seen.
+    /// The events of a watch of everything.
     pub whole: &'s [Event],
-    /// What a watch of a part has seen.
+    /// The events of a watch of one prefix.
     pub part: &'s [Event],
-    /// Of which part.
+    /// The prefix.
     pub prefix: Key,
 }
 
@@ -68,7 +68,8 @@ pub fn atomic(observation: &Observation<'_>) {
     }
 }
 
-/// No event is left out: of everything there is one for each revision, of a part all that belong to it.
+/// No event is left out: the watch of everything has one for each revision, that of a prefix all that belong
+/// to it.
 pub fn reliable(observation: &Observation<'_>) {
     let revisions: Vec<u64> = changes(observation.whole).map(|(_, event)| event.revision().get()).collect();
     let gapless: Vec<u64> = (Revision::FIRST.get() + 1..).take(revisions.len()).collect();
@@ -83,7 +84,7 @@ pub fn reliable(observation: &Observation<'_>) {
     assert_eq!(seen, expected);
 }
 
-/// A watch that broke goes on after the last revision that it saw, as if it had not broken.
+/// A watch that failed can be resumed after the last revision that it delivered, as if it had not failed.
 pub async fn resumable(observation: &Observation<'_>) {
     let seen: Vec<&Event> = changes(observation.part).map(|(_, event)| event).collect();
     for broke_after in (0..seen.len()).step_by(7) {

@@ -11,7 +11,7 @@ async fn create_for(subject: &Subject, key: &str, lives: Duration) -> Revision {
     subject.must_commit(key, Expect::Absent, Write::put_for("1", lives)).await
 }
 
-/// The store deletes it, with an event and a revision as if anybody had.
+/// The store deletes the entry, with an event and a revision like any other delete.
 pub async fn an_entry_is_deleted_when_its_life_ends(subject: &Subject) {
     let created = create_for(subject, "/a", 10 * MINUTE).await;
     subject.hand.advance(9 * MINUTE);

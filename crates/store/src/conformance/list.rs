@@ -128,7 +128,7 @@ pub async fn pages_of_the_past_agree(subject: &Subject) {
     assert_eq!(text_of(&seen), expected);
 }
 
-/// What has not happened cannot be listed.
+/// A future revision cannot be listed.
 pub async fn the_future_is_refused(subject: &Subject) {
     let latest = subject.create("/a", "1").await;
     let error = subject.list("/", At::Exactly(latest.next())).await.expect_err("the future");

@@ -57,7 +57,7 @@ async fn random_step(random: &mut Random, model: &Subject, number: u64) -> Step 
     let prefix = |random: &mut Random| {
         Key::from(["/", "/a/", "/b", "/b/", "/c/1"][usize::try_from(random.below(5)).expect("small")])
     };
-    // Mostly something that was, sometimes something to come.
+    // Mostly a past revision, sometimes a future one.
     let revision = |random: &mut Random| Revision::new(1 + random.below(latest.get() + 2)).expect("not zero");
     match random.below(20) {
         0..12 => {

@@ -1,4 +1,4 @@
-//! Watches: what they say, from where, and that they miss nothing.
+//! Watches: their events, their start, and that none are missed.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub async fn events_tell_what_is_there(subject: &Subject) {
     assert_eq!(changes(&mut watch, 1).await, "+/x/a=3");
 }
 
-/// A history tells the entry before each event, also before the first one that is read.
+/// A history includes the entry before each event, also before the first one that is read.
 pub async fn a_history_tells_what_was_before(subject: &Subject) {
     let a1 = subject.create("/x/a", "1").await;
     subject.create("/x/ab", "longer").await;
@@ -74,7 +74,7 @@ pub async fn a_watch_starts_in_the_past(subject: &Subject) {
     }
 }
 
-/// What happens elsewhere is not told.
+/// Changes of other keys are not delivered.
 pub async fn a_watch_sees_only_its_prefix(subject: &Subject) {
     let mut pods = subject.watch("/pods/", Revision::FIRST);
     let mut in_namespace = subject.watch("/pods/a/", Revision::FIRST);
@@ -102,7 +102,7 @@ pub async fn a_watch_says_when_it_has_caught_up(subject: &Subject) {
     assert_eq!(event, Event::Progress(latest));
 }
 
-/// Who hears nothing is told from time to time how far the store is.
+/// A watch without events gets progress events from time to time.
 pub async fn a_silent_watch_tells_progress(subject: &Subject) {
     let mut watch = subject.watch("/x/", Revision::FIRST);
     until_progress(&mut watch).await;
@@ -130,7 +130,7 @@ pub async fn a_watch_of_the_future_is_refused(subject: &Subject) {
     assert_eq!((asked, told), (latest.next(), latest));
 }
 
-/// Nobody reads, thousands write, then somebody reads: all is there, and so is what comes later.
+/// A watch that is not read during thousands of writes then delivers all of them, and later ones, too.
 pub async fn a_slow_watch_misses_nothing(subject: &Subject) {
     const WRITERS: u64 = 16;
     const EACH: u64 = 200;

@@ -14,7 +14,7 @@ pub async fn an_empty_store_is_at_the_first_revision(subject: &Subject) {
     assert_eq!(subject.get("/a").await, None);
 }
 
-/// There is one counter for all keys, and each write moves it by one.
+/// There is one counter for all keys, and each write increments it by one.
 pub async fn each_write_is_one_revision(subject: &Subject) {
     let first = subject.create("/a", "1").await;
     let second = subject.create("/b", "1").await;
@@ -60,7 +60,7 @@ pub async fn a_create_needs_an_absent_key(subject: &Subject) {
     assert_eq!(subject.get("/a").await.expect("it is there").value, "1");
 }
 
-/// Who writes over something must know it; who does not gets it told.
+/// An update needs the current revision; otherwise it fails with the current entry.
 pub async fn an_update_needs_an_unchanged_entry(subject: &Subject) {
     let first = subject.create("/a", "1").await;
     subject.update("/a", first, "2").await;
@@ -78,7 +78,7 @@ pub async fn an_update_needs_an_unchanged_entry(subject: &Subject) {
     assert_eq!(subject.get("/a").await.expect("it is there").value, "2");
 }
 
-/// Nothing cannot be deleted.
+/// Deleting a missing key fails.
 pub async fn a_delete_needs_something_that_is_there(subject: &Subject) {
     let error = commit(subject, "/a", Expect::Absent, Write::Delete).await;
     assert!(matches!(error, StoreError::Changed { current: None, .. }), "{error:?}");
@@ -95,7 +95,7 @@ pub async fn a_failed_write_takes_no_revision(subject: &Subject) {
     assert_eq!(subject.create("/c", "1").await, first.next());
 }
 
-/// What etcd takes is taken by every store, and there is a limit.
+/// Every store accepts values of the size that etcd accepts, and there is a limit.
 pub async fn values_have_a_limit(subject: &Subject) {
     let large = ETCD_REQUEST_LIMIT;
     subject.must_commit("/large", Expect::Absent, Write::put(vec![7; large])).await;
@@ -110,7 +110,7 @@ pub async fn values_have_a_limit(subject: &Subject) {
     assert_eq!(subject.get("/larger").await, None);
 }
 
-/// Of many that create the same key, one does.
+/// Of many concurrent creates of the same key, one succeeds.
 pub async fn one_of_many_creates_wins(subject: &Subject) {
     let tries = (0..32).map(|number| {
         let store = subject.store.clone();
@@ -165,10 +165,10 @@ async fn increment(store: &dyn crate::Store, key: &Key) {
     }
 }
 
-/// Who has seen a prefix up to `changed` has seen all of it, whatever others write.
+/// A reader that has seen a prefix up to `changed` has seen all of it, whatever is written elsewhere.
 pub async fn the_tip_of_a_prefix_is_not_moved_by_others(subject: &Subject) {
     let pods = Key::from("/pods/");
-    // While somebody watches, as a cache does, and while nobody does.
+    // With a watch, as a cache has one, and without.
     for round in 0..2 {
         let watch = (round == 1).then(|| subject.watch("/pods/", Revision::FIRST));
         let created = subject.create(&format!("/pods/{round}"), "1").await;

@@ -1,4 +1,4 @@
-//! When watchers get bookmarks, and what these promise.
+//! Tests of bookmarks: when watchers get them, and what they promise.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ fn request(lives: Option<Duration>) -> WatchRequest {
     WatchRequest { bookmarks: Bookmarks::Regular, lives, ..WatchRequest::new(Start::Snapshot, scope) }
 }
 
-/// What the client gets in the next so many seconds, and when.
+/// The events that the client gets in the next so many seconds, with their times.
 async fn watch_for(fixture: &Fixture, client: &mut Client, seconds: u64) -> Vec<(u64, String)> {
     let mut seen = Vec::new();
     for second in 1..=seconds {

@@ -1,4 +1,4 @@
-//! What happens when the store's watch breaks, forgets, or says what cannot be read.
+//! Tests of a store whose watch fails, is compacted, or delivers unreadable values.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn what_was_missed_by_compaction_is_found_by_listing() {
 
     let stats = fixture.cache.stats();
     assert_eq!((stats.relists, stats.following), (1, true));
-    // The order of what was missed is a guess: nobody may begin in the middle of it.
+    // The order of the missed changes is a guess: no watch may start in the middle of them.
     for revision in [before.revision(), after.revision()] {
         let started = fixture.cache.watch(everything(Start::After(revision)));
         match revision == after.revision() {

@@ -1,4 +1,4 @@
-//! Many watchers: nobody is disturbed by what does not concern it, nobody delays another, nothing is lost.
+//! Tests of many watchers: no watcher gets unrelated events or delays another, and no event is lost.
 
 use keelson_stdx::task;
 use keelson_store::{Key, Revision};
@@ -38,7 +38,7 @@ async fn an_event_wakes_only_those_it_concerns() {
     }
     assert!(others.iter_mut().all(|client| client.ready().is_empty()));
 
-    // From one node to another: both are told.
+    // The pod moves from one node to another: the watchers of both get an event.
     let mut receiver = start(Scope::Field { index: 0, value: "n2".into() });
     fixture.put("a/x", "n2").await;
     fixture.fresh().await;
@@ -61,8 +61,8 @@ async fn a_burst_wakes_a_watcher_once() {
     assert_eq!(client.ready().split(' ').count(), 50);
 }
 
-/// A queue of one, a publisher that does not pause and a watcher that does not either: the watcher changes between
-/// history and queue thousands of times, each time while something is being published.
+/// A queue of one, and a publisher and a watcher that do not pause: the watcher changes between history and
+/// queue thousands of times, each time while an event is being published.
 #[tokio::test]
 async fn changing_between_history_and_queue_loses_nothing() {
     const EVENTS: u64 = 50_000;

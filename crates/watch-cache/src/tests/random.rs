@@ -8,7 +8,7 @@ use keelson_store::Store;
 use crate::tests::support::{Client, Fixture, turn};
 use crate::{Error, Scope, Start, WatchRequest};
 
-/// What may go wrong in a history.
+/// The faults in a history.
 #[derive(Clone, Copy, PartialEq)]
 enum Trouble {
     None,

@@ -1,4 +1,4 @@
-//! What readers get: consistent, recent enough, exact, in pages.
+//! Tests of reads: consistent, recent enough, exact, in pages.
 
 use std::time::Duration;
 

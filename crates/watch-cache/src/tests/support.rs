@@ -1,4 +1,4 @@
-//! What the tests share: objects, a store that can be held up and broken, a cache on it, a client that checks.
+//! Test support: objects, a store that can be delayed and broken, a cache on it, a client that checks.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -147,7 +147,7 @@ impl Fixture {
         self.rig.get(&Key::from(format!("{PREFIX}{path}"))).await.unwrap().is_some()
     }
 
-    /// Writes something that is not ours.
+    /// Writes an object of another resource.
     pub(crate) async fn elsewhere(&self) -> Revision {
         self.write(&Key::from("/registry/secrets/a/b"), Write::put("x")).await
     }
@@ -225,7 +225,7 @@ pub(crate) fn listed(snapshot: &Snapshot, scope: &Scope) -> String {
     objects.join(" ")
 }
 
-/// Somebody who keeps a copy of what it watches, and checks that every event makes sense.
+/// A client that keeps a copy of the watched objects, and checks that every event makes sense.
 pub(crate) struct Client {
     pub(crate) watcher: Watcher,
     scope: Scope,
@@ -251,8 +251,8 @@ impl Client {
         self
     }
 
-    /// What is there without waiting, as text: `+a/x=n1`, `~a/x=n2`, `-a/x=n2`, `*7` for bookmarks, `|7` for the end of
-    /// the initial objects, `!` for an error.
+    /// The events that are available without waiting, as text: `+a/x=n1`, `~a/x=n2`, `-a/x=n2`, `*7` for
+    /// bookmarks, `|7` for the end of the initial objects, `!` for an error.
     pub(crate) fn ready(&mut self) -> String {
         let mut seen = Vec::new();
         while let Some(signal) = self.step() {

@@ -1,4 +1,4 @@
-//! What watchers see.
+//! Tests of watches.
 
 use crate::tests::support::{Fixture, turn};
 use crate::{Bookmarks, Error, Scope, Start, WatchRequest};

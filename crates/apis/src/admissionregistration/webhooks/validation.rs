@@ -1,4 +1,4 @@
-//! What webhooks must look like. What an old configuration does wrong, a new one may, too.
+//! Validation of webhook configurations. An update may keep what was invalid in the old configuration.
 //!
 //! Upstream: pkg/apis/admissionregistration/validation/validation.go, validateValidatingWebhookConfiguration,
 //! validateMutatingWebhookConfiguration (v1.36.4).
@@ -32,7 +32,7 @@ pub(super) fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErr
     }
 }
 
-/// Which rules count.
+/// The rules that apply.
 struct Strictness {
     conditions: bool,
     no_side_effects: bool,

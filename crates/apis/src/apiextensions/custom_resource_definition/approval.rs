@@ -1,4 +1,4 @@
-//! API approval: definitions in groups of the Kubernetes project name who approved them.
+//! API approval: definitions in groups of the Kubernetes project need an approval annotation.
 
 use keelson_object::{FieldErrors, Object, Path};
 use keelson_structural::approval::{ANNOTATION, Approval, is_protected};

@@ -1,4 +1,4 @@
-//! How objects get from one version to another.
+//! Conversion: validation of `spec.conversion` of a definition.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,12 +12,12 @@ use crate::shared::webhook_client;
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 const STRATEGIES: [&str; 2] = ["None", "Webhook"];
 
-/// What a conversion replaces.
+/// The old definition's conversion.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Before<'o> {
     /// The conversion, if there was one.
     pub conversion: Option<&'o Map>,
-    /// Whether objects are served: then the caBundle must contain a certificate.
+    /// Whether the resource is served: then the caBundle must contain a certificate.
     pub is_served: bool,
 }
 

@@ -1,8 +1,9 @@
-//! A definition as upstream looks at it: what all versions say alike is said once, above them.
+//! A definition in upstream's internal form: fields that are equal in all versions are moved to the top
+//! level.
 //!
 //! ```text
 //! versions: [{name: v1, schema: S}, {name: v2, schema: S}]        as the client writes it
-//! validation: S, versions: [{name: v1}, {name: v2}]               as messages tell of it
+//! validation: S, versions: [{name: v1}, {name: v2}]               as messages show it
 //! ```
 //!
 //! Upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go,
@@ -19,11 +20,11 @@ static NOTHING: Map = Map::new();
 pub(crate) struct Definition<'o> {
     pub spec: &'o Map,
     pub versions: Vec<&'o Map>,
-    /// What is said once for all versions.
+    /// The fields that are at the top level for all versions.
     pub above: Shared,
 }
 
-/// Which fields of versions are the same in all of them.
+/// The version fields that are the same in all versions.
 pub(crate) struct Shared {
     pub schema: bool,
     pub subresources: bool,
@@ -54,12 +55,12 @@ impl<'o> Definition<'o> {
         self.versions.first().and_then(|it| part(it, field))
     }
 
-    /// What is said once for all versions: the map at `field`.
+    /// The map at `field`, common to all versions.
     pub(super) fn common(&self, field: &str) -> Option<&'o Map> {
         self.first(field)?.as_map()
     }
 
-    /// All schemas that checks can walk: a store may have deeper ones, of which nothing is said.
+    /// All schemas that checks can walk: deeper ones, which a store may contain, are skipped.
     pub(super) fn schemas(&self) -> impl Iterator<Item = Schema<'o>> {
         let all = if self.above.schema { 1 } else { self.versions.len() };
         self.versions.iter().take(all).filter_map(|it| schema_of(it)).filter(|it| !it.is_too_deep())
@@ -69,7 +70,7 @@ impl<'o> Definition<'o> {
         self.spec.bool("preserveUnknownFields") == Some(true)
     }
 
-    /// Whether one of the schemas, or of what is in them, is such that `found` holds.
+    /// Whether `found` holds for one of the schemas or for a part of one.
     pub(super) fn has(&self, found: &dyn Fn(Schema<'o>) -> bool) -> bool {
         self.schemas().any(|schema| schema.has(found))
     }
@@ -80,7 +81,7 @@ pub(super) fn schema_of(version: &Map) -> Option<Schema<'_>> {
     version.map("schema")?.map("openAPIV3Schema").map(Schema)
 }
 
-/// Whether a version has a status of its own.
+/// Whether a version has the status subresource.
 pub(super) fn has_status(version: &Map) -> bool {
     version.map("subresources").is_some_and(|it| it.map("status").is_some())
 }
@@ -90,7 +91,7 @@ fn part<'o>(version: &'o Map, field: &str) -> Option<&'o Value> {
     version.get(field).filter(|it| !it.is_null() && !matches!(it, Value::List(items) if items.is_empty()))
 }
 
-/// Whether objects of the definition are served.
+/// Whether the resource of the definition is served.
 pub(super) fn is_established(object: &Object) -> bool {
     conditions::status_of(object.fields.map("status"), "Established") == Some("True")
 }

@@ -1,4 +1,4 @@
-//! Schema of a version, as far as definitions are checked.
+//! Schema of a version: validation in definitions.
 
 pub(super) mod extensions;
 pub(super) mod field_path;

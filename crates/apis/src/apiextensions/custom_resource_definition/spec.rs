@@ -163,7 +163,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// What versions must be together.
+    /// Checks the versions as a list.
     fn all_versions(&self, at: &Path<'_>, errors: &mut FieldErrors) {
         let versions = &self.definition.versions;
         let shown = || version_form::shown(self.definition);
@@ -192,7 +192,7 @@ impl Check<'_, '_> {
         names::check(names, at, errors);
     }
 
-    /// What all versions say alike.
+    /// Checks the fields that are common to all versions.
     fn common(&self, at: &Path<'_>, errors: &mut FieldErrors) {
         let definition = self.definition;
         let Some(first) = definition.versions.first() else { return };
@@ -360,7 +360,7 @@ const ROOT_FIELDS: [(&str, &str); 22] = [
 
 fn check_root(schema: Schema<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
     let kind = schema.kind();
-    // Upstream looks at field after field and stops at the first that is wrong; these come before the type.
+    // Upstream decodes field after field and stops at the first invalid one; these come before the type.
     let is_odd = |key: &str| !ROOT_FIELDS.iter().any(|(_, field)| *field == key);
     let odd = |early: bool| {
         let is_early = |key: &str| matches!(key, "id" | "$schema" | "$ref");

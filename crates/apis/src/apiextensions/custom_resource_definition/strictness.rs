@@ -66,7 +66,7 @@ mod tests {
         created(&CustomResourceDefinition, "apiextensions.k8s.io/v1 CustomResourceDefinition", &text)
     }
 
-    /// What is wrong with the change from one spec to another.
+    /// The errors of the update from one spec to another.
     fn mistakes(old: &str, new: &str) -> Vec<String> {
         let old = definition(old);
         let mut object = definition(new);
@@ -201,7 +201,8 @@ mod tests {
         assert_eq!(mistakes(&with(9), &with(10)), [problem(10)]);
     }
 
-    /// A definition whose schema has so many levels. Requests with deep ones fail earlier; stores may have them.
+    /// A definition whose schema has so many levels. Requests with deep ones fail earlier; a store may
+    /// contain them.
     fn nested(levels: usize) -> Object {
         let schema = (0..levels).fold(tree(r#"{"type": "object"}"#), |below, _| {
             let mut outer = tree(r#"{"type": "object", "properties": {}}"#);

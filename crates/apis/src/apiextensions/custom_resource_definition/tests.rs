@@ -1,4 +1,4 @@
-//! What is filled in, and what may change. What a new definition must be is golden data.
+//! Tests of defaults and updates. The validation of new definitions is golden data.
 
 use keelson_object::FieldErrors;
 use keelson_registry::Strategy;
@@ -59,7 +59,7 @@ const SERVED: &str = r#"{"metadata": {"name": "changes.a.b"}, "spec": {"group": 
     "names": {"plural": "changes", "kind": "Change"},
     "versions": [{"name": "v1", "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}"#;
 
-/// What is wrong with a change of a definition that is served, or of one that is not yet.
+/// The errors of an update of a definition that is served, or of one that is not yet.
 fn mistakes(is_served: bool, path: &str, value: &str) -> Vec<String> {
     let mut old = created(&CustomResourceDefinition, KIND, SERVED);
     let condition = if is_served { r#"[{"type": "Established", "status": "True"}]"# } else { "[]" };
@@ -142,7 +142,7 @@ fn accepted_names_are_names() {
     assert_eq!(errors.to_text(), expected);
 }
 
-/// What is wrong with the default of the property `a` of a new definition.
+/// The errors about the default of the property `a` of a new definition.
 fn default_problems(property: &str) -> Vec<String> {
     let schema = format!(
         r#"[{{"name": "v1", "storage": true, "schema": {{"openAPIV3Schema": {{"type": "object",

@@ -34,7 +34,7 @@ const REST: [Field; 3] = [
     Field("SelectableFields", "selectableFields", Form::Many(&[Field("JSONPath", "jsonPath", Form::Text)])),
 ];
 
-/// The versions of a definition; what is said once for all is not said again.
+/// The versions of a definition, without the fields that are common to all.
 pub(super) fn shown(definition: &Definition<'_>) -> String {
     if definition.versions.is_empty() {
         return String::from("null");

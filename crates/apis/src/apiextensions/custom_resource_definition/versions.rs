@@ -1,4 +1,4 @@
-//! What a version says besides its schema: subresources, columns, selectable fields, that it is deprecated.
+//! Versions of a definition without their schemas: subresources, columns, selectable fields, deprecation.
 
 use std::collections::HashSet;
 
@@ -33,7 +33,7 @@ pub(super) fn check_deprecation(version: &Map, at: &Path<'_>, errors: &mut Field
     }
 }
 
-/// What Go calls printable: of all space, only the plain one.
+/// Printable characters as in Go: the only printable space is U+0020.
 fn is_print(c: char) -> bool {
     c == ' ' || !(c.is_control() || c.is_whitespace())
 }

@@ -1,4 +1,4 @@
-//! What must hold for a daemon set.
+//! Validation of DaemonSets.
 
 use keelson_object::selector::label::Selector;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};

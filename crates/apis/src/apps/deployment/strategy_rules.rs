@@ -1,4 +1,4 @@
-//! What must hold for the way in which pods are replaced.
+//! Validation of the deployment strategy.
 
 use keelson_object::{FieldErrors, Map, Path, Value};
 

@@ -1,4 +1,4 @@
-//! What a deployment gets and what is wrong with it.
+//! Tests of the defaults and the validation of deployments.
 
 use keelson_object::{Object, Value};
 use keelson_registry::Strategy;

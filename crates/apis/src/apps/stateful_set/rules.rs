@@ -1,4 +1,4 @@
-//! What must hold for a stateful set.
+//! Validation of StatefulSets.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use crate::shared::read::{same, sub, text};
 use crate::shared::workload_rules::{self, Words};
 use crate::shared::{claim_rules, counts, percent};
 
-/// What a spec may still have, given what it comes from.
+/// What a spec may contain because the old one has it already.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tolerance {
     /// Names of services and claims cannot change, so that bad ones stay.
@@ -31,7 +31,7 @@ const ROLLING: [Field; 2] =
 const STRATEGY: [Field; 2] =
     [Field("Type", "type", Form::Text), Field("RollingUpdate", "rollingUpdate", Form::Maybe(&ROLLING))];
 
-/// What may change.
+/// The mutable fields.
 const MUTABLE: [&str; 7] = [
     "replicas",
     "ordinals",

@@ -1,6 +1,6 @@
-//! Behavior: how fast the scale may turn, and the form that `v1` gives it in an annotation.
+//! Behavior: how fast the scale may change, and its form in an annotation of `v1`.
 //!
-//! Upstream writes its internal type there, whose fields have no names of their own:
+//! Upstream writes its internal type there, whose fields have no JSON names:
 //!
 //! ```json
 //! {"ScaleUp": null, "ScaleDown": {"StabilizationWindowSeconds": 300, "SelectPolicy": "Max",
@@ -15,7 +15,7 @@ use super::metrics::{Unreadable, field};
 /// The two directions: as upstream calls them, and as `v2` does.
 const GO_RULES: [(&str, &str); 2] = [("ScaleUp", "scaleUp"), ("ScaleDown", "scaleDown")];
 
-/// How often the rules are applied, in seconds, if nobody says.
+/// The default period of a policy, in seconds.
 const PERIOD: i64 = 15;
 
 /// Fills in whatever rules leave out.
@@ -40,7 +40,7 @@ fn policy(kind: &str, value: i64) -> Value {
     Value::Map(policy)
 }
 
-/// As upstream's internal type is written.
+/// The JSON of upstream's internal type.
 pub(super) fn to_annotation(behavior: &Map) -> Value {
     let copy = |from: &Map, field: &str| from.get(field).cloned().unwrap_or_default();
     let policy = |policy: &Map| {
@@ -68,7 +68,7 @@ pub(super) fn to_annotation(behavior: &Map) -> Value {
     Value::Map(all)
 }
 
-/// From what an annotation says; `None` if that is nothing.
+/// Reads an annotation; `None` if it is null.
 pub(super) fn from_annotation(value: &Value) -> Result<Option<Map>, Unreadable> {
     let mut behavior = Map::new();
     let all = match value {

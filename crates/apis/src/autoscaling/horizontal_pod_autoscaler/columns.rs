@@ -1,4 +1,4 @@
-//! What `kubectl get hpa` prints.
+//! Columns of `kubectl get hpa`.
 //!
 //! Upstream: pkg/printers/internalversion/printers.go, printHorizontalPodAutoscaler (v1.36.4).
 

@@ -18,7 +18,7 @@ const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// Everything that is said in fields of `v2`, and was at any time.
+/// All annotations, current and old, that stand for fields of `v2`.
 const ANNOTATIONS: [&str; 6] = [
     METRICS,
     BEHAVIOR,
@@ -105,7 +105,7 @@ pub(super) fn drop_annotations(meta: &mut ObjectMeta) {
     }
 }
 
-/// How busy processors should be, or are, if that is what the metric is about.
+/// The CPU utilization of the metric, target or current, if it is a CPU metric.
 fn cpu_utilization(metric: &Map, side: &str) -> Option<i64> {
     let resource = metric.map("resource").filter(|_| metric.str("type") == Some("Resource"))?;
     resource.map(side).filter(|_| resource.str("name") == Some("cpu"))?.int("averageUtilization")

@@ -1,4 +1,4 @@
-//! What must hold for the metrics that an autoscaler looks at.
+//! Validation of the metrics of an autoscaler.
 
 use std::cmp::Ordering;
 
@@ -61,7 +61,7 @@ fn check_metric(metric: &Map, versions: Versions, at: &Path<'_>, errors: &mut Fi
         Some(_) => {}
         None => errors.not_supported(&type_at, kind, &TYPES),
     }
-    // One source alone is not said to be too much, even if it is the wrong one.
+    // A single source is not reported as too many, even if it is the wrong one.
     let more: Vec<_> = there.collect();
     if !more.is_empty() {
         for (field, _) in first.into_iter().chain(more).filter(|(field, _)| Some(*field) != expected) {
@@ -89,7 +89,7 @@ fn check_source(field: &str, source: &Map, versions: Versions, (at, errors): (&P
     check_amounts(field, target, &at, errors);
 }
 
-/// Which amounts a target has, by what it is a target of.
+/// The amounts that a target may have, by the type of the metric.
 fn check_amounts(field: &str, target: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let has = |name: &str| given(target, name).is_some();
     let (value, average, utilization) = (has("value"), has("averageValue"), has("averageUtilization"));

@@ -21,7 +21,7 @@ use keelson_object::{Map, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
 
-/// What a metric is taken from: the field, and the pairs of names of what is in it.
+/// A metric source: its field, and the pairs of names of the fields in it.
 pub(super) type Source = (&'static str, &'static [Pair]);
 
 /// A name in the annotation, a path in `v2`, and what is there.
@@ -31,7 +31,7 @@ pub(super) type Pair = (&'static str, &'static str, Shape);
 pub(super) enum Shape {
     /// Text that is written even if it is empty.
     Text,
-    /// What the metric describes: kind, name, version.
+    /// The described object: kind, name, version.
     Reference,
     /// An amount that is written even if it is zero.
     Amount,
@@ -182,7 +182,7 @@ pub(super) fn from_annotation(value: &Value, sources: &[Source]) -> Result<Value
     Ok(Value::Map(all))
 }
 
-/// Which target is meant.
+/// Sets the type of the target.
 ///
 /// Upstream: pkg/apis/autoscaling/v1/conversion.go, Convert_v1_*MetricSource_To_autoscaling_*MetricSource (v1.36.4).
 fn finish_target(source: &str, target: &mut Map) {
@@ -193,7 +193,7 @@ fn finish_target(source: &str, target: &mut Map) {
         "resource" | "containerResource" if has("averageUtilization") => "Utilization",
         _ => "AverageValue",
     };
-    // The annotation cannot leave the value out, and zero is no target.
+    // The annotation cannot leave the value out, and zero is not a target.
     if source == "object" && kind == "AverageValue" {
         target.retain(|field, value| field != "value" || value.as_str() != Some("0"));
     }
@@ -243,7 +243,7 @@ pub(super) fn field<'m>(map: &'m Map, name: &str) -> Option<&'m Value> {
         .or_else(|| map.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value))
 }
 
-/// What must be a struct if it is there.
+/// A struct, if the value is present; anything else is an error.
 fn as_struct(value: Option<&Value>) -> Result<Option<&Map>, Unreadable> {
     match value {
         None | Some(Value::Null) => Ok(None),

@@ -1,4 +1,4 @@
-//! What must hold for an autoscaler.
+//! Validation of autoscalers.
 
 use keelson_object::scalar::Quantity;
 use keelson_object::selector::name_rules;
@@ -11,25 +11,25 @@ use crate::shared::read::{number, sub, text};
 const MAX_PERIOD: i64 = 1800;
 const MAX_WINDOW: i64 = 3600;
 
-/// What a change may keep, and what features leave.
+/// What feature gates and the old object allow.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     /// The fewest replicas that may be asked for.
     pub min_replicas: i64,
-    /// How the version of what is scaled is looked at.
+    /// How the `apiVersion` of the scale target is checked.
     pub target: Versions,
-    /// How the version of what metrics describe is looked at.
+    /// How the `apiVersion` of the object of a metric is checked.
     pub described: Versions,
 }
 
-/// How the `apiVersion` of a reference is looked at.
+/// How the `apiVersion` of a reference is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Versions {
     /// It must name a group.
     Group,
-    /// It must be one.
+    /// It must be a valid version.
     Any,
-    /// Not at all: it was wrong before.
+    /// Not at all: it was invalid before.
     Unchecked,
 }
 

@@ -1,4 +1,4 @@
-//! What an autoscaler gets, how it looks in `v1`, and what is shown of it.
+//! Tests of the defaults, the `v1` form and the columns of autoscalers.
 
 use keelson_object::{Object, Value};
 use keelson_registry::Strategy;
@@ -9,7 +9,7 @@ use super::{CONVERSION, HorizontalPodAutoscaler};
 use crate::catalog::Settings;
 use crate::shared::testing::{context, decoded, text, tree};
 
-/// With its feature.
+/// An autoscaler strategy with its feature gate.
 fn hpa() -> HorizontalPodAutoscaler {
     let features = [String::from("HPAConfigurableTolerance")].into();
     HorizontalPodAutoscaler::new(&Settings { features, ..Settings::default() })
@@ -27,7 +27,7 @@ fn v2(spec: &str) -> Object {
     in_version("v2", spec, "null")
 }
 
-/// From `v1` to what is stored, as a decode does it.
+/// Converts from `v1` to the stored form, as decoding does.
 fn stored(mut object: Object) -> Object {
     (CONVERSION.to_stored)(&mut object);
     object.api_version = "autoscaling/v2".into();

@@ -1,4 +1,4 @@
-//! What must hold for a cron job.
+//! Validation of CronJobs.
 
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 

@@ -1,4 +1,4 @@
-//! Schedules: what is wrong with one, in the words of the parser that upstream uses.
+//! Schedules of CronJobs: validation with the messages of the parser that upstream uses.
 //!
 //! ```text
 //! */15 0-6,18-23 1 jan-mar mon    minute, hour, day of month, month, day of week
@@ -15,7 +15,7 @@ use keelson_object::scalar::Duration;
 use super::time_zone;
 use crate::shared::go_number::atoi;
 
-/// What a field of a schedule may hold.
+/// The allowed values of a field of a schedule.
 struct Bounds {
     min: i64,
     max: i64,
@@ -38,7 +38,7 @@ const FIELDS: [Bounds; 5] = [
 const DESCRIPTORS: [&str; 7] =
     ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
-/// Whether `text` is a schedule, or what is wrong with it.
+/// Checks that `text` is a schedule, or returns the error.
 pub(super) fn check(text: &str) -> Result<(), String> {
     let zoned = text.strip_prefix("TZ=").or_else(|| text.strip_prefix("CRON_TZ="));
     let text = match zoned {

@@ -1,7 +1,7 @@
 //! Names of time zones.
 //!
-//! Which names there are is a table of the IANA database, the one that upstream carries with it as well. What the
-//! machine has installed does not count: a schedule that is taken here must be taken everywhere.
+//! The names are a table of the IANA database, the one that upstream embeds as well. The database of the
+//! machine does not count: a schedule that is accepted here must be accepted everywhere.
 
 use keelson_object::{FieldErrors, Path, Value};
 
@@ -40,7 +40,7 @@ fn is_part(part: &str) -> bool {
         && part.bytes().all(is_byte)
 }
 
-/// Whether there is a time zone of this name; what Go says if there is none.
+/// Whether the time zone exists; otherwise Go's error message.
 ///
 /// Upstream: Go's time.LoadLocation.
 pub(super) fn load(name: &str) -> Result<(), String> {
@@ -54,7 +54,7 @@ pub(super) fn load(name: &str) -> Result<(), String> {
     }
 }
 
-/// Looks for a line by halving what is left of the text.
+/// Finds a line by binary search in the text.
 fn is_known(name: &str) -> bool {
     let mut rest = NAMES.trim_end();
     while !rest.is_empty() {

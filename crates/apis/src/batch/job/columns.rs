@@ -1,4 +1,4 @@
-//! What `kubectl get jobs` prints.
+//! Columns of `kubectl get jobs`.
 //!
 //! Upstream: pkg/printers/internalversion/printers.go, printJob (v1.36.4).
 

@@ -1,4 +1,4 @@
-//! What becomes of a job when one of its pods fails.
+//! Pod failure policy of jobs: validation.
 //!
 //! Upstream: pkg/apis/batch/validation/validation.go, validatePodFailurePolicy (v1.36.4).
 
@@ -11,7 +11,7 @@ use crate::shared::go_form::{Field, Form, as_json};
 use crate::shared::read::{sub, text};
 use crate::shared::without_value;
 
-/// As upstream prints a policy.
+/// The policy as upstream prints it.
 pub(super) const FIELDS: [Field; 1] = [Field("Rules", "rules", Form::Many(&RULE))];
 const RULE: [Field; 3] = [
     Field("Action", "action", Form::Text),

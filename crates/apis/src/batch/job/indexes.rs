@@ -7,7 +7,7 @@ use crate::shared::go_number::atoi;
 /// The first and the last index of a part.
 type Interval = (i64, i64);
 
-/// How many indexes the text names, all below `completions`; or what is wrong with it.
+/// The number of indexes in the text, all below `completions`; or the error.
 ///
 /// Upstream: pkg/apis/batch/validation/validation.go, validateIndexesFormat (v1.36.4).
 pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {

@@ -1,4 +1,4 @@
-//! What must hold for the spec of a job, in a job and in the template of one.
+//! Validation of the spec of a job, in a job and in a job template.
 
 use keelson_object::selector::label::Selector;
 use keelson_object::selector::name_rules;
@@ -13,17 +13,17 @@ use crate::shared::{counts, selector_rules, workload_rules};
 /// Indexed jobs run at most this many pods at a time and forgive at most this many indexes.
 const MOST: i64 = 100_000;
 
-/// With more completions than [`MOST`], at most this many.
+/// The limit if there are more completions than [`MOST`].
 const MOST_OF_MANY: i64 = 10_000;
 
 const MANAGED_BY_LIMIT: usize = 63;
 
-/// Which labels the pods of a job must have.
+/// The labels that the pods of a job must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Labels {
     /// Those with a prefix, too: all jobs since 1.27.
     Prefixed,
-    /// Only the old ones.
+    /// Only the old labels.
     Old,
 }
 
@@ -166,8 +166,8 @@ fn check_restart(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// The labels and the selector that tell the pods of this job must be as they are generated, unless the author makes
-/// them.
+/// The labels and the selector that identify the pods of this job must be the generated ones, unless
+/// `manualSelector` is set.
 ///
 /// Upstream: pkg/apis/batch/validation/validation.go, validateGeneratedSelector (v1.36.4).
 fn check_generated(object: &Object, spec: &Map, labels: Labels, errors: &mut FieldErrors) {
@@ -210,7 +210,7 @@ fn check_host_names(object: &Object, spec: &Map, errors: &mut FieldErrors) {
     }
 }
 
-/// Which labels the pods of a changed job must have: those that they had.
+/// The labels that the pods of an updated job must have: those that they had.
 pub(super) fn labels_of(old: &Map) -> Labels {
     let labels = sub(sub(sub(old, "template"), "metadata"), "labels");
     let has_both = labels.contains(NAME_LABELS[1]) && labels.contains(CONTROLLER_UID);

@@ -1,6 +1,6 @@
-//! How the status of a job may go on.
+//! Validation of status updates of jobs.
 //!
-//! Most rules hold only for what an update changes: a status that was wrong before may still be written.
+//! Most rules hold only for changed fields: a status that was invalid before may still be written.
 //!
 //! Upstream: pkg/apis/batch/validation/validation.go, ValidateJobStatusUpdate; pkg/registry/batch/job/strategy.go,
 //! getStatusValidationOptions (v1.36.4).
@@ -16,7 +16,7 @@ use crate::shared::immutable::IMMUTABLE;
 use crate::shared::read::{given, number, same, sub, text};
 use crate::shared::{counts, without_value};
 
-/// As upstream prints what is not counted yet.
+/// The uncounted pods as upstream prints them.
 const UNCOUNTED: [Field; 2] =
     [Field("Succeeded", "succeeded", Form::AsIs), Field("Failed", "failed", Form::AsIs)];
 
@@ -42,7 +42,7 @@ pub(super) fn check(object: &Object, old: &Object, errors: &mut FieldErrors) {
     change.check_progress(errors);
 }
 
-/// A status, what it replaces, and the spec of both.
+/// The new and the old status, and the spec of both.
 struct Change<'c> {
     spec: &'c Map,
     status: &'c Map,
@@ -123,7 +123,7 @@ impl Change<'_> {
         }
     }
 
-    /// What a finished job has and what it has no more.
+    /// The rules for a finished job.
     fn check_finished(&self, errors: &mut FieldErrors) {
         if !self.is_finished() {
             return;
@@ -147,7 +147,7 @@ impl Change<'_> {
         }
     }
 
-    /// Which indexes are done and which have failed.
+    /// Checks completed and failed indexes.
     fn check_indexes(&self, errors: &mut FieldErrors) {
         let (completed_at, failed_at) =
             (Path::root("status.completedIndexes"), Path::root("status.failedIndexes"));
@@ -217,7 +217,7 @@ impl Change<'_> {
         }
     }
 
-    /// What only goes on and never back.
+    /// Checks fields that must never go back.
     fn check_progress(&self, errors: &mut FieldErrors) {
         for condition in ["Failed", "Complete", "FailureTarget"] {
             if self.was(condition) && !self.is(condition) {

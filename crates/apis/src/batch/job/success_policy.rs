@@ -1,4 +1,4 @@
-//! When an indexed job has succeeded before all of its pods have.
+//! Success policy of indexed jobs: validation.
 //!
 //! Upstream: pkg/apis/batch/validation/validation.go, validateSuccessPolicy (v1.36.4).
 
@@ -7,7 +7,7 @@ use keelson_object::{FieldErrors, Map, Path};
 use super::indexes;
 use crate::shared::go_form::{Field, Form, Shape};
 
-/// As upstream prints a policy.
+/// The policy as upstream prints it.
 pub(super) const FIELDS: [Field; 1] = [Field("Rules", "rules", Form::Many(&RULE))];
 const RULE: [Field; 2] = [
     Field("SucceededIndexes", "succeededIndexes", Form::AsIs),

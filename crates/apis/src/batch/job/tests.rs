@@ -1,4 +1,4 @@
-//! What a job gets and what is shown of it.
+//! Tests of the defaults and the columns of jobs.
 
 use keelson_object::{Cell, Object};
 use keelson_registry::Strategy;
@@ -17,7 +17,7 @@ fn job(spec: &str) -> Object {
     )
 }
 
-/// As it is after its creation.
+/// The object after its creation.
 fn created(mut object: Object) -> Object {
     object.meta.uid = "u".into();
     Job::new(&Settings::default()).prepare_create(&context(), &mut object);

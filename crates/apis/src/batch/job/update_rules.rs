@@ -1,4 +1,4 @@
-//! What may change about a job.
+//! Validation of updates of jobs.
 
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 
@@ -9,16 +9,16 @@ use crate::shared::go_form::{as_json, shown_pointer};
 use crate::shared::immutable::{self, IMMUTABLE};
 use crate::shared::read::{given, number, same, sub, text};
 
-/// What may change about the template of a job that does not run.
+/// What may change in the template of a job that does not run.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Mutable {
-    /// Where pods may run.
+    /// The scheduling directives.
     pub scheduling: bool,
-    /// What containers may use.
+    /// The resources of containers.
     pub resources: bool,
 }
 
-/// Whether a job is as good as not begun: nothing of it runs.
+/// Whether no part of the job is running.
 ///
 /// Upstream: pkg/registry/batch/job/strategy.go, shouldAllowMutablePodTemplate (v1.36.4).
 pub(super) fn is_at_rest(job: &Object) -> bool {
@@ -27,7 +27,7 @@ pub(super) fn is_at_rest(job: &Object) -> bool {
     is_suspended(job) && rests && number(status, "active") == 0
 }
 
-/// Whether a job is told to wait.
+/// Whether a job is suspended.
 pub(super) fn is_suspended(job: &Object) -> bool {
     sub(&job.fields, "spec").bool("suspend") == Some(true)
 }
@@ -91,7 +91,7 @@ fn tolerated(template: &Map, old: &Map, mutable: Mutable) -> Map {
     old
 }
 
-/// The nodes that pods are drawn to may change; who they are drawn to otherwise may not.
+/// The node affinity may change; the other affinities may not.
 fn tolerate_affinity(new: Option<&Map>, old: &mut Map) {
     const NODES: &str = "nodeAffinity";
     match (new, part(old, "affinity")) {
@@ -126,7 +126,7 @@ fn tolerate_resources(new: &[Value], old: &mut Map, list: &str) {
     }
 }
 
-/// Upstream prints the whole template, in a form of its own; here it is shown as clients write it.
+/// Upstream prints the whole template in its own form; here it is shown as clients write it.
 fn check_template(template: &Map, old: &Map, only_spec: bool, errors: &mut FieldErrors) {
     let (at, new, old) = if only_spec {
         ("spec.template.spec", sub(template, "spec"), sub(old, "spec"))

@@ -1,4 +1,4 @@
-//! What a new request for a pod's certificate must say.
+//! PodCertificateRequest: validation of new requests.
 //!
 //! Upstream: pkg/apis/certificates/validation/validation.go, ValidatePodCertificateRequestCreate (v1.36.4).
 

@@ -1,4 +1,4 @@
-//! What a signer may write into the status of a request for a pod's certificate.
+//! PodCertificateRequest: validation of status updates by signers.
 //!
 //! Upstream: pkg/apis/certificates/validation/validation.go, ValidatePodCertificateRequestStatusUpdate (v1.36.4).
 
@@ -104,7 +104,7 @@ impl Change<'_> {
         }
     }
 
-    /// The first mistake is told.
+    /// Only the first error is reported.
     fn check_times(&self, leaf: &X509Certificate<'_>, errors: &mut FieldErrors) {
         let at = Path::root("status");
         let range = "must be present and in the range [notbefore+10min, notafter-10min]";
@@ -163,7 +163,7 @@ fn is(status: &Map, kind: &str) -> bool {
     conditions.any(|it| it.str("status") == Some("True"))
 }
 
-/// There is one decision, and it holds.
+/// There is at most one decision, and it is final.
 fn check_kinds(status: &Map, errors: &mut FieldErrors) {
     let list_at = Path::root("status.conditions");
     let mut count = 0;

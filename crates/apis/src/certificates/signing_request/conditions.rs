@@ -47,7 +47,7 @@ pub(super) fn preserve(object: &mut Object, old: &Object, kind: &str) {
     }
 }
 
-/// Says when a condition was written and since when it holds, where nobody said so.
+/// Sets the update and transition times of conditions that have none.
 ///
 /// Upstream: pkg/registry/certificates/certificates/strategy.go, populateConditionTimestamps (v1.36.4).
 pub(super) fn stamp(object: &mut Object, old: &Object, now: Time) {
@@ -101,7 +101,7 @@ fn check_status(condition: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldEr
     }
 }
 
-/// What an old object does wrong.
+/// Errors that the old object has already.
 #[derive(Default)]
 struct Forgiven {
     both: bool,

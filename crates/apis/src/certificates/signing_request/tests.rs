@@ -1,4 +1,4 @@
-//! Who asks, who decides, and what is printed about it.
+//! Tests of the requesting user, the decisions and the columns.
 
 use keelson_authn::User;
 use keelson_object::Object;

@@ -1,4 +1,4 @@
-//! What a request for a certificate must look like, and what may become of it.
+//! Validation of CertificateSigningRequests.
 //!
 //! Upstream: pkg/apis/certificates/validation/validation.go (v1.36.4).
 
@@ -16,7 +16,7 @@ use crate::shared::signer_name;
 
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
 const MIN_SECONDS: i64 = 600;
-/// In the order in which they are told.
+/// In the order of messages.
 const USAGES: [&str; 23] = [
     "any",
     "cert sign",
@@ -43,14 +43,14 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-/// Which part of a request is written.
+/// The part of a request that is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
     /// Labels and the like.
     Main,
-    /// What signers write.
+    /// The status, written by signers.
     Status,
-    /// What approvers write.
+    /// The approval, written by approvers.
     Approval,
 }
 
@@ -135,7 +135,7 @@ fn check_usages(spec: &Map, old: Option<&Map>, at: &Path<'_>, errors: &mut Field
     }
 }
 
-/// What a field of bytes holds, if it is text.
+/// The decoded text of a bytes field.
 fn decoded(field: &str) -> String {
     STANDARD.decode(field).map(|it| String::from_utf8_lossy(&it).into_owned()).unwrap_or_default()
 }

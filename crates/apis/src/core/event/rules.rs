@@ -1,4 +1,4 @@
-//! What must hold for events: a little for old ones, more for those that say when they happened.
+//! Validation of events: lenient for old ones, strict for those with an `eventTime`.
 
 use keelson_object::scalar::{MicroTime, Time};
 use keelson_object::selector::name_rules;
@@ -125,7 +125,7 @@ pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors
     keep(new, old, "reportingInstance", Shape::Text, errors);
 }
 
-/// What a field is in Go, and so how it is shown.
+/// The Go type of a field, which determines how it is shown.
 #[derive(Clone, Copy)]
 enum Shape {
     Text,

@@ -1,4 +1,4 @@
-//! What must hold for limits: names, and amounts that do not contradict one another.
+//! Validation of LimitRanges: names, and amounts that do not contradict each other.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,7 +8,7 @@ use keelson_object::{FieldErrors, Map, Path, SmolStr};
 
 use crate::shared::{amounts, resource_list, resource_names};
 
-/// What limits are for.
+/// The types of limits.
 const TYPES: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
 
 /// The lists of an item, in the order in which they are checked.
@@ -87,7 +87,7 @@ fn check_amounts(item: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors
     }
 }
 
-/// All that an item says of one resource.
+/// All limits of an item for one resource.
 struct Limits<'i> {
     name: &'i str,
     min: Option<&'i Quantity>,
@@ -102,7 +102,7 @@ impl Limits<'_> {
         let (min, max) = (("min value", self.min), ("max value", self.max));
         let (request, default) = (("default request value", self.request), ("default value", self.default));
         let default_limit = ("default limit value", self.default);
-        // Which is not to be greater than which, and whose fault it is; the last two blame the wrong one, as upstream.
+        // The pairs to compare, and the field to blame; the last two blame the wrong one, as upstream does.
         let pairs = [
             ("min", min, max, self.min),
             ("defaultRequest", min, request, self.request),

@@ -8,7 +8,7 @@ use super::rules::check_taints;
 /// Taints, before there was a field.
 const TAINTS: &str = "scheduler.alpha.kubernetes.io/taints";
 
-/// Controllers whose pods should go elsewhere.
+/// The annotation with controllers whose pods should avoid the node.
 const AVOID: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
 
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateNodeSpecificAnnotations (v1.36.4).

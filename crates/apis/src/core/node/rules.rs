@@ -1,4 +1,4 @@
-//! What must hold for nodes.
+//! Validation of nodes.
 
 use std::collections::HashSet;
 
@@ -198,7 +198,7 @@ fn check_addresses(status: &Map, errors: &mut FieldErrors) {
     }
 }
 
-/// What is given to a node once and for all.
+/// Checks the fields of a node that can be set only once.
 fn check_kept(spec: &Map, old: &Map, errors: &mut FieldErrors) {
     let (new_ranges, old_ranges) = (spec.list("podCIDRs"), old.list("podCIDRs"));
     let changes = if new_ranges.len() != old_ranges.len() {
@@ -219,7 +219,7 @@ fn check_kept(spec: &Map, old: &Map, errors: &mut FieldErrors) {
     }
 }
 
-/// Whose configuration it is: what users want, or what a node has.
+/// The owner of the configuration: the spec, or the status of a node.
 #[derive(Clone, Copy, PartialEq)]
 enum Whose {
     Spec,

@@ -1,4 +1,4 @@
-//! What must hold for persistent volumes.
+//! Validation of PersistentVolumes.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
@@ -11,11 +11,11 @@ use crate::shared::pod_template::rules::paths;
 use crate::shared::volume_sources::{self, Volume, require};
 use crate::shared::{amounts, claim_rules, required};
 
-/// What becomes of a volume that nobody claims any more.
+/// What happens to a released volume.
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
 
-/// Where volumes come from, in the order in which they are checked, and how upstream calls them when it looks into
-/// them and when there are two of them.
+/// Volume sources in the order in which they are checked, and upstream's names for them: in paths of their
+/// fields, and in messages about a second source.
 const SOURCES: [(&str, [&str; 2]); 22] = [
     ("hostPath", ["hostPath", "hostPath"]),
     ("gcePersistentDisk", ["persistentDisk", "gcePersistentDisk"]),
@@ -41,7 +41,7 @@ const SOURCES: [(&str, [&str; 2]); 22] = [
     ("csi", ["csi", "csi"]),
 ];
 
-/// Sources whose mounts take options.
+/// Sources that support mount options.
 ///
 /// Upstream: pkg/volume/validation/pv_validation.go, checkMountOption (v1.36.4).
 const TAKE_OPTIONS: [&str; 13] = [
@@ -60,16 +60,16 @@ const TAKE_OPTIONS: [&str; 13] = [
     "photonPersistentDisk",
 ];
 
-/// Where the spec of a volume stands.
+/// The location of the spec of a volume.
 pub(crate) enum Place<'p> {
-    /// In a volume.
+    /// In a PersistentVolume.
     Volume {
         /// The name of the volume.
         name: &'p str,
-        /// Which values it may compare labels of nodes with.
+        /// The allowed values of node labels.
         values: Values,
     },
-    /// In an attachment.
+    /// In a VolumeAttachment.
     Inline,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors
     immutable::value(new.get("volumeMode"), before.get("volumeMode"), &Path::root("volumeMode"), errors);
 }
 
-/// Checks that a volume is reached from the same nodes as before; what was not said can be said.
+/// Checks that the node affinity is unchanged; it can be set if it was absent.
 pub(super) fn check_affinity_is_kept(object: &Object, old: &Object, errors: &mut FieldErrors) {
     let empty = Map::new();
     let (new, before) = (spec(object).unwrap_or(&empty), spec(old).unwrap_or(&empty));
@@ -221,7 +221,7 @@ fn check_sources(spec: &Map, place: &Place<'_>, at: &Path<'_>, errors: &mut Fiel
     for (kind, [looked_into, one_too_many]) in SOURCES {
         let Some(source) = spec.map(kind) else { continue };
         found += 1;
-        // Of this one upstream forgets to say that it is one too many.
+        // For this source upstream forgets to report a second one.
         if found > 1 && kind != "flexVolume" {
             errors.forbidden(&at.key(one_too_many), "may not specify more than 1 volume type");
             continue;
@@ -237,7 +237,7 @@ fn check_sources(spec: &Map, place: &Place<'_>, at: &Path<'_>, errors: &mut Fiel
     }
 }
 
-/// What only persistent volumes have, and what all volumes have.
+/// Sources that only PersistentVolumes have, and those that all volumes have.
 fn check_source(kind: &str, source: &Map, name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     volume_sources::check(kind, source, Volume::Persistent(name), at, errors);
     match kind {
@@ -325,7 +325,7 @@ fn check_attributes_class(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Whether Go's path.Clean makes `/` of it.
+/// Whether Go's path.Clean turns it into `/`.
 fn is_root(path: &str) -> bool {
     let mut depth = 0_usize;
     for step in path.split('/') {
@@ -347,7 +347,7 @@ const RENAMED: [(&str, &str); 5] = [
     ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
 ];
 
-/// Whether the affinity is what it was, but for labels that have a new name now.
+/// Whether the affinity is unchanged, except for node labels that were renamed.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, getMaskNodeSelectorLabelChangeEqualities (v1.36.4).
 fn is_same_affinity(new: &Value, old: &Value) -> bool {

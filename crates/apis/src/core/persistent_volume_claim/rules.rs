@@ -1,4 +1,4 @@
-//! What must hold for changes of claims.
+//! Validation of updates of claims.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use super::CLASS_ANNOTATION;
 use crate::shared::edit::part;
 use crate::shared::{amounts, immutable, resource_names};
 
-/// How far a claim has grown.
+/// The states of a resize.
 const RESIZE_STATES: [&str; 5] = [
     "ControllerResizeInProgress",
     "ControllerResizeInfeasible",
@@ -94,7 +94,8 @@ fn is_bound(object: &Object) -> bool {
     object.fields.at("status.phase").and_then(Value::as_str) == Some("Bound")
 }
 
-/// A claim may shrink to what it has, so that one that cannot grow can be saved.
+/// The request may shrink, but must stay above the current capacity, so that a failed expansion can be
+/// undone.
 fn check_size(new: &Map, before: &Map, old: &Object, errors: &mut FieldErrors) {
     let size = |spec: &Map| -> Quantity {
         spec.at("resources.requests.storage").and_then(|it| Quantity::from_value(it).ok()).unwrap_or_default()

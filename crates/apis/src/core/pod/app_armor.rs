@@ -7,7 +7,7 @@ use crate::shared::edit::{part, parts};
 use crate::shared::pod_template::CONTAINER_LISTS;
 use crate::shared::pod_template::rules::annotations::app_armor_profile;
 
-/// Before the name of the container.
+/// The prefix before the name of the container.
 const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 /// Upstream: pkg/registry/core/pod/strategy.go, applyAppArmorVersionSkew (v1.36.4).

@@ -13,7 +13,7 @@ use super::parts;
 /// POST to the binding of a pod.
 pub(crate) struct Binding;
 
-/// POST of a binding by itself: the name of the pod is its own.
+/// POST of a binding to `bindings`: it has the name of the pod.
 pub(crate) struct Bindings;
 
 impl Action for Binding {

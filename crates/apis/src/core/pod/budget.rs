@@ -15,10 +15,10 @@ pub(super) const PLURAL: &str = "poddisruptionbudgets";
 /// The server changes budgets itself, not the client that evicts.
 const SERVER: &str = "kube-apiserver";
 
-/// What clients of an eviction look for.
+/// The cause that clients of evictions look for.
 const CAUSE: &str = "DisruptionBudget";
 
-/// A budget remembers at most this many evictions whose pods are still there.
+/// The largest number of evicted pods in a budget that still exist.
 const MAX_DISRUPTED: usize = 2000;
 
 const ALLOWED: &str = "DisruptionAllowed";

@@ -1,4 +1,4 @@
-//! What `kubectl get pods` prints.
+//! Columns of `kubectl get pods`.
 //!
 //! Upstream: pkg/printers/internalversion/printers.go, printPod (v1.36.4).
 
@@ -57,7 +57,7 @@ fn readiness_gates(object: &Object) -> Cell {
     Cell::from(format!("{open}/{}", gates.len()))
 }
 
-/// What the states of all containers come to.
+/// The combined state of all containers.
 #[derive(Default)]
 struct Summary {
     reason: String,
@@ -90,7 +90,7 @@ impl Summary {
         summary
     }
 
-    /// Whether the pod is still at its init containers.
+    /// Whether the pod is still running its init containers.
     fn look_at_init_containers(&mut self, spec: &Map, status: &Map) -> bool {
         for (position, container) in status.maps("initContainerStatuses").enumerate() {
             self.count_restarts(container);

@@ -3,7 +3,7 @@
 use keelson_object::scalar::Time;
 use keelson_object::{Map, Value};
 
-/// What a condition says.
+/// A pod condition.
 #[derive(Clone, Copy)]
 pub(super) struct Condition {
     pub(super) kind: &'static str,
@@ -12,7 +12,7 @@ pub(super) struct Condition {
     pub(super) message: &'static str,
 }
 
-/// Says something new about a pod. The time is that of the last change of the status.
+/// Sets a pod condition. The transition time changes only with the status.
 ///
 /// Upstream: pkg/api/pod/util.go, UpdatePodCondition (v1.36.4).
 pub(super) fn tell(status: &mut Map, condition: Condition, now: Time) {

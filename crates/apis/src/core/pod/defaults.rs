@@ -1,4 +1,4 @@
-//! What a pod gets that a template does not.
+//! Defaults of pods, in addition to those of templates.
 
 use keelson_object::{Map, Object, SmolStr, Value};
 
@@ -6,7 +6,7 @@ use crate::shared::edit::{fill as fill_zero, part, parts};
 use crate::shared::pod_template::{self, of_containers};
 use crate::shared::resource_list::{self, Amounts};
 
-/// Resources with this prefix are pages of memory, of which nobody can promise more than there are.
+/// The prefix of huge pages, which cannot be overcommitted.
 const HUGE_PAGES: &str = "hugepages-";
 
 /// Fills in what the pod leaves out.
@@ -49,7 +49,7 @@ fn tell_address_twice(status: &mut Map) {
 fn fill_pod(spec: &mut Map) {
     for list in ["containers", "initContainers"] {
         for resources in parts(spec, list).filter_map(|container| part(container, "resources")) {
-            // Who limits a resource and does not say how much is needed needs all of it.
+            // Requests default to limits.
             resource_list::complete(resources, "limits", "requests");
         }
     }
@@ -72,7 +72,7 @@ fn publish_ports(container: &mut Map) {
     }
 }
 
-/// A pod that has resources of its own limits huge pages to what its containers together limit them to.
+/// The huge page limits of a pod with pod-level resources default to those of its containers together.
 ///
 /// Upstream: pkg/apis/core/v1/defaults.go, defaultHugePagePodLimits (v1.36.4).
 fn limit_huge_pages(spec: &mut Map) {
@@ -86,7 +86,8 @@ fn limit_huge_pages(spec: &mut Map) {
     set_absent(spec, "limits", limits);
 }
 
-/// A pod that has limits of its own requests what its containers together request, or else what it is limited to.
+/// The requests of a pod with pod-level limits default to those of its containers together, or else to its
+/// limits.
 ///
 /// Upstream: pkg/apis/core/v1/defaults.go, defaultPodRequests (v1.36.4).
 fn request_for_pod(spec: &mut Map) {

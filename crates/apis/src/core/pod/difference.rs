@@ -1,6 +1,7 @@
-//! What changed, for those who are told that it may not.
+//! Difference between two specs, for messages about forbidden updates.
 //!
-//! Upstream prints a difference of its internal types, line by line; ours has the fields as the client knows them:
+//! Upstream prints a diff of its internal types, line by line; ours has the field names that the client
+//! knows:
 //!
 //! ```text
 //! -  "hostname": "a"

@@ -1,7 +1,7 @@
-//! Eviction: a polite delete of a pod, which budgets may refuse.
+//! Eviction: a delete of a pod that PodDisruptionBudgets may reject.
 //!
-//! A pod that has not begun, has ended or is on its way out disrupts nothing: it goes. For any other pod the one budget
-//! that selects it must have a disruption left, and loses it before the pod goes.
+//! A pod that has not started, has ended or is terminating can always be evicted. For any other pod the one
+//! budget that selects it must have a disruption left, which is used up before the pod is deleted.
 
 use futures_util::future::BoxFuture;
 use keelson_object::{FieldErrors, GroupKind, GroupResource, Map, Object, Path, SmolStr, Value};
@@ -28,7 +28,7 @@ impl Action for Eviction {
     }
 }
 
-/// How often a pod that nobody guards is looked at again because somebody changed it.
+/// The number of attempts to delete a pod without a budget after conflicts.
 const ATTEMPTS: usize = 20;
 
 const TARGETED: Condition = Condition {
@@ -103,7 +103,7 @@ impl Evicting<'_> {
         }
     }
 
-    /// Says why the pod goes, then lets it go.
+    /// Sets the condition with the reason, then deletes the pod.
     async fn delete(&self, options: &DeleteOptions) -> Result<()> {
         let (live, place) = (self.call.live, self.call.place);
         let mut options = options.clone();
@@ -190,7 +190,8 @@ fn disrupts_nothing(pod: &Object) -> bool {
     pod.meta.is_being_deleted() || matches!(phase(pod), "Succeeded" | "Failed" | "Pending")
 }
 
-/// A pod that has not begun may begin before it goes.
+/// Whether the pod must not have changed since it was read: a pod that has not started may start before it is
+/// deleted.
 ///
 /// Upstream: pkg/registry/core/pod/storage/eviction.go, shouldEnforceResourceVersion (v1.36.4).
 fn must_be_as_seen(pod: &Object) -> bool {

@@ -1,7 +1,8 @@
-//! Terms of a pod that speak of its own labels by key get the values of these labels when the pod is made.
+//! matchLabelKeys and mismatchLabelKeys: on creation, terms get the values of the pod's own labels.
 //!
-//! With the label `app: web`, the term `{matchLabelKeys: [app], labelSelector: {}}` gets `app in (web)`, and one with
-//! `mismatchLabelKeys` gets `app notin (web)`. A term without a selector matches nothing and stays so.
+//! With the label `app: web`, the term `{matchLabelKeys: [app], labelSelector: {}}` gets `app in (web)`, and
+//! one with `mismatchLabelKeys` gets `app notin (web)`. A term without a selector matches nothing and is not
+//! changed.
 
 use keelson_object::{Map, Object, SmolStr, Value};
 

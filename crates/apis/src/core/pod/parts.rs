@@ -59,7 +59,7 @@ pub(super) fn keep_all(object: &mut Object, old: &Object) {
     meta.deletion_timestamp = old.deletion_timestamp;
 }
 
-/// What is wrong with a change of the part.
+/// Checks an update of the subresource.
 pub(super) fn check(
     part: &str,
     object: &Object,
@@ -137,7 +137,7 @@ mod tests {
         created(&pod(), "v1 Pod", OLD)
     }
 
-    /// What becomes of `old` when somebody puts `new` to its part, and what is wrong with that.
+    /// The result of putting `new` to a subresource of `old`, and the errors.
     fn put(part: &'static str, old: &Object, new: &str) -> (Object, Vec<String>) {
         let mut object = decoded(&pod(), "v1 Pod", new);
         object.meta.generation = old.meta.generation;

@@ -1,4 +1,4 @@
-//! How a pod fares when its node runs out of something.
+//! QoS class of pods: which pods suffer first when a node runs out of resources.
 //!
 //! | what the containers say about cpu and memory | class |
 //! |---|---|
@@ -13,7 +13,7 @@ use crate::shared::resource_list::{self, Amounts};
 /// The resources that count.
 const COUNTED: [&str; 2] = ["cpu", "memory"];
 
-/// The class that the client claims, or else the one that follows from the spec.
+/// The class in the status, or else the one that follows from the spec.
 ///
 /// Upstream: pkg/apis/core/helper/qos/qos.go, GetPodQOS (v1.36.4).
 pub(super) fn class(object: &Object) -> String {

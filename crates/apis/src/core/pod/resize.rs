@@ -11,7 +11,7 @@ use crate::shared::pod_template::rules::PodRules;
 /// The lists whose containers can be resized.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
-/// What can be resized.
+/// The resources that can be resized.
 const RESIZED: [&str; 2] = ["cpu", "memory"];
 
 /// Leaves only amounts and what happens when they change. Containers that were added, removed, renamed or moved stay
@@ -78,13 +78,14 @@ pub(super) fn check(object: &Object, old: &Object, rules: &PodRules, errors: &mu
     }
 }
 
-/// Whether the pod says as a whole what it needs or may have.
+/// Whether the pod has pod-level requests or limits.
 fn has_amounts(spec: &Map) -> bool {
     let list = |field| spec.map("resources").and_then(|it| it.map(field));
     [list("requests"), list("limits")].into_iter().flatten().any(|it| !it.is_empty())
 }
 
-/// Whether the node of a running pod tells the sizes of containers, which only nodes do that can change them.
+/// Whether the node of a running pod reports the resources of containers, which only nodes do that support
+/// resizing.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, isPodResizeRequestSupported (v1.36.4).
 fn node_resizes(old: &Object) -> bool {
@@ -113,7 +114,7 @@ fn check_pod_level(new: &Map, was: &Map, at: &Path<'_>, errors: &mut FieldErrors
     }
 }
 
-/// Whether nothing but cpu and memory differs.
+/// Whether only cpu and memory differ.
 fn same_lists(new: Option<&Map>, was: Option<&Map>) -> bool {
     fn amounts<'m>(resources: Option<&'m Map>, list: &str) -> Option<&'m Map> {
         resources?.map(list)
@@ -205,8 +206,8 @@ fn check_others(new: &Map, was: &Map, rules: &PodRules, (at, errors): (&Path<'_>
     }
 }
 
-/// Whether a container is as it was but for cpu and memory. Upstream forgets claims here, so that who has some cannot
-/// be resized.
+/// Whether a container is unchanged except for cpu and memory. Upstream drops claims here, so containers with
+/// claims cannot be resized.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, dropCPUMemoryResourcesFromContainer (v1.36.4).
 fn is_kept(new: &Map, was: &Map) -> bool {

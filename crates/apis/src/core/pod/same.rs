@@ -1,4 +1,4 @@
-//! Whether two specs mean the same: amounts are compared as amounts, `1` is `1000m`.
+//! Semantic equality of specs: quantities are compared by value, `1` equals `1000m`.
 
 use keelson_object::scalar::Quantity;
 use keelson_object::{Map, SmolStr, Value};
@@ -8,7 +8,7 @@ use crate::shared::lookup::Lookup;
 /// Fields that hold amounts by name, wherever they are.
 const AMOUNTS: [&str; 3] = ["limits", "requests", "overhead"];
 
-/// Whether both mean the same. Trees in their one form differ in nothing else than amounts if they do.
+/// Whether both are semantically equal. Canonical trees that are equal differ in quantities only.
 ///
 /// Upstream: apimachinery/pkg/api/equality/semantic.go, Semantic.DeepEqual (v1.36.4).
 pub(super) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
@@ -21,7 +21,7 @@ pub(super) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
-/// Whether both mean the same but for one field.
+/// Whether both are equal except for one field.
 pub(super) fn same_but(a: &Map, b: &Map, field: &str) -> bool {
     let others = |map: &Map| map.iter().filter(|(key, _)| key.as_str() != field).count();
     let pairs =
@@ -29,7 +29,7 @@ pub(super) fn same_but(a: &Map, b: &Map, field: &str) -> bool {
     others(a) == others(b) && a.iter().all(pairs)
 }
 
-/// Whether two lists of amounts are equal but for those `left_out`.
+/// Whether two lists of quantities are equal except for those `left_out`.
 pub(super) fn same_amounts(a: Option<&Map>, b: Option<&Map>, left_out: &[&str]) -> bool {
     let count = |map: Option<&Map>| {
         map.into_iter().flat_map(Map::iter).filter(|(name, _)| !left_out.contains(&name.as_str())).count()
@@ -45,7 +45,7 @@ fn is_nothing(value: &Value) -> bool {
     value.is_null() || value.as_list().is_some_and(<[Value]>::is_empty)
 }
 
-/// Whether two maps mean the same.
+/// Whether two maps are semantically equal.
 pub(super) fn same_map(a: &Map, b: &Map) -> bool {
     let count = |map: &Map| map.iter().filter(|(_, value)| !is_nothing(value)).count();
     let there = Lookup::of(Some(b));

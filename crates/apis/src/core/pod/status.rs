@@ -1,4 +1,4 @@
-//! What a node may say about a pod.
+//! Validation of pod status updates by nodes.
 
 mod addresses;
 mod claims;

@@ -1,4 +1,4 @@
-//! What a pod gets and what is wrong with it.
+//! Tests of the defaults and the validation of pods.
 
 use keelson_object::{Map, Value};
 use keelson_registry::Strategy as _;
@@ -11,7 +11,7 @@ fn pod(spec: &str) -> String {
     format!("{{\"metadata\": {{\"name\": \"a\"}}, \"spec\": {spec}}}")
 }
 
-/// What stands at `path` after defaulting.
+/// Checks the value at `path` after defaulting.
 fn check_default(spec: &str, path: &str, expected: &str) {
     let object = decoded(&Pod(Gates::default()), "v1 Pod", &pod(spec));
     let found = object.fields.at(path).cloned().unwrap_or_default();

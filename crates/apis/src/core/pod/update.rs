@@ -1,4 +1,5 @@
-//! What may change about a pod: images, a deadline, tolerations, and while it waits to be scheduled, where it may go.
+//! Updates of pods: images, the deadline and tolerations may change, and scheduling directives while the pod
+//! is gated.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +12,7 @@ use crate::shared::lookup::Lookup;
 use crate::shared::node_selector::TERM;
 use crate::shared::pod_template::rules::{PodRules, check_image_of_pod, tolerations};
 
-/// What is told of a change that is not allowed; what it is follows.
+/// The message about a forbidden change; the difference follows.
 const MUTABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
     tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -56,7 +57,7 @@ fn check_images(new: &Map, list: &str, at: &Path<'_>, errors: &mut FieldErrors) 
     }
 }
 
-/// A deadline can be set, and come nearer. Says whether there is more to check.
+/// A deadline can be set, and be decreased. Returns whether there is more to check.
 fn check_deadline(new: &Map, was: &Map, at: &Path<'_>, errors: &mut FieldErrors) -> bool {
     match (new.int(DEADLINE), was.int(DEADLINE)) {
         (Some(seconds), _) if !(0..=i64::from(i32::MAX)).contains(&seconds) => {
@@ -121,7 +122,7 @@ fn affinity<'s>(spec: &'s Map, side: &str) -> Option<&'s Value> {
     spec.map("affinity")?.get(side)
 }
 
-/// What must hold of the node may only become narrower.
+/// The required node affinity may only become stricter.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateNodeAffinityMutation (v1.36.4).
 fn check_node_affinity(new: &Map, was: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -168,7 +169,7 @@ fn shown_terms(terms: &[Value]) -> String {
     format!("[{}]", shown.join(","))
 }
 
-/// Whether a field changed that may not.
+/// Whether an immutable field changed.
 fn differs(field: &str, new: &Map, was: &Map, is_gated: bool) -> bool {
     match field {
         DEADLINE | "schedulingGates" | "tolerations" => false,

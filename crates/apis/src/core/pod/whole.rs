@@ -1,4 +1,4 @@
-//! What must hold for a pod, whether it is new or changed.
+//! Validation of a whole pod, new or updated.
 
 use keelson_object::{FieldErrors, Map, Object, Path};
 
@@ -32,7 +32,7 @@ pub(super) fn check(object: &Object, rules: &PodRules, errors: &mut FieldErrors)
     check_for_pod(spec, &at, errors);
 }
 
-/// Who has no account has no tokens.
+/// Without a service account there are no tokens.
 fn check_tokens(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     for (position, volume) in spec.maps("volumes").enumerate() {
         let Some(projected) = volume.map("projected") else { continue };

@@ -1,4 +1,4 @@
-//! What must hold for quotas: names and amounts of what they limit, and the scopes in which they limit it.
+//! Validation of ResourceQuotas: the limited resources, their amounts, and scopes.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 use crate::shared::go_form::{Field, Form, Shape};
 use crate::shared::{amounts, resource_names};
 
-/// What can be said about the objects that a quota counts.
+/// The scopes of quotas.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, IsStandardResourceQuotaScope (v1.36.4).
 const SCOPES: [&str; 7] = [
@@ -20,13 +20,13 @@ const SCOPES: [&str; 7] = [
     "CrossNamespacePodAffinity",
 ];
 
-/// Nobody reads more mistakes than this: every scope is at odds with every resource.
+/// The largest number of reported errors: every scope can conflict with every resource.
 const MANY: usize = 1000;
 
-/// Nothing is in both scopes of a pair.
+/// Pairs of scopes that exclude each other.
 const CONFLICTS: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]];
 
-/// What counts pods by what they ask for.
+/// Resources that count the requests and limits of pods.
 const POD_AMOUNTS: [&str; 6] =
     ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
 
@@ -92,7 +92,7 @@ fn check_scopes(spec: &Map, hard: &BTreeSet<&str>, errors: &mut FieldErrors) {
     }
 }
 
-/// How much is limited although it has no such scope.
+/// The number of limited resources to which the scope does not apply.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, IsResourceQuotaScopeValidForResource (v1.36.4).
 fn count_misplaced(scope: &str, hard: &BTreeSet<&str>) -> usize {

@@ -1,4 +1,4 @@
-//! Whether a certificate and a key are what they should be, as far as their PEM tells.
+//! TLS secrets: checks the PEM of the certificate and the key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,10 +6,10 @@ use base64::engine::general_purpose::STANDARD;
 const BEGIN: &str = "-----BEGIN ";
 const DASHES: &str = "-----";
 
-/// What is odd about a pair of certificate and key.
+/// What is wrong with a pair of certificate and key.
 ///
-/// Upstream: crypto/tls, X509KeyPair of Go, as pkg/registry/core/secret/strategy.go, warningsForSecret asks it
-/// (v1.36.4). What is inside of the blocks is not looked at.
+/// Upstream: crypto/tls, X509KeyPair of Go, as pkg/registry/core/secret/strategy.go, warningsForSecret asks
+/// it (v1.36.4). The content of the PEM blocks is not checked.
 pub(super) fn problem(certificate: &str, key: &str) -> Option<String> {
     certificate_problem(certificate).or_else(|| key_problem(key))
 }
@@ -78,7 +78,7 @@ fn next_block(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Headers may stand before the content, with a blank line between.
+/// Headers may come before the content, with a blank line between.
 fn is_base64(content: &str) -> bool {
     let content =
         content.split_once("\n\n").filter(|(head, _)| head.contains(':')).map_or(content, |it| it.1);

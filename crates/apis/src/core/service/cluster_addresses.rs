@@ -1,13 +1,13 @@
-//! The addresses of services: one IPAddress object for each that is taken, out of the ranges of all ServiceCIDRs.
+//! Cluster IPs: one IPAddress object for each allocated address, out of the ranges of all ServiceCIDRs.
 //!
 //! ```text
 //! 10.0.0.0/24   .0      is the network
-//!               .1-.16  are for those who ask for them by number, for as long as there are others
-//!               .17-…   are given to everybody
+//!               .1-.16  are for explicit requests, as long as other addresses are free
+//!               .17-…   are for dynamic allocation
 //!               .255    is the broadcast address of IPv4
 //! ```
 //!
-//! To take an address is to make its object: the store lets only one do that.
+//! Allocating an address means creating its object: the store lets only one writer do that.
 //!
 //! Upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go (v1.36.4).
 
@@ -29,23 +29,23 @@ use super::facts::Family;
 
 /// Names the family of an IPAddress.
 pub const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
-/// Names who keeps an IPAddress.
+/// The label that names the manager of an IPAddress.
 pub const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
-/// Who keeps the IPAddresses of services.
+/// The manager of the IPAddresses of services.
 pub const KEEPER: &str = "ipallocator.k8s.io";
 
 const GROUP: &str = "networking.k8s.io";
 
-/// Why an address cannot be had.
+/// Why an address cannot be allocated.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// Somebody has it.
+    /// The address is allocated already.
     Taken,
     /// No range has it.
     Outside,
     /// The range has it, but does not give it.
     NotUsable(IpAddr, IpNet),
-    /// There are no more.
+    /// All addresses are allocated.
     Full,
     /// Something went wrong on the way.
     Failed(Error),
@@ -67,7 +67,7 @@ impl fmt::Display for Refusal {
                 "the provided IP ({address}) is not in the valid range. The range of valid IPs is {range}"
             ),
             Refusal::Full => f.write_str("range is full"),
-            // What a client would be told who makes the object.
+            // The message that a client would get that creates the object.
             Refusal::Failed(Error::Invalid { kind, name, errors }) => {
                 write!(f, "{}.{} {name:?} is invalid: {}", kind.kind, kind.group, errors.aggregate())
             }
@@ -84,7 +84,7 @@ pub struct ClusterAddresses {
     counts: Arc<ServiceCounts>,
 }
 
-/// Whose an address is.
+/// The service that owns an address.
 #[derive(Clone, Copy)]
 pub struct Owner<'o> {
     /// Its namespace.
@@ -105,7 +105,7 @@ impl Owner<'_> {
 }
 
 impl ClusterAddresses {
-    /// Those that `context` can reach.
+    /// The addresses in the catalog of `context`.
     pub fn new(context: &Context) -> ClusterAddresses {
         ClusterAddresses {
             catalog: context.catalog.clone(),
@@ -151,7 +151,7 @@ impl ClusterAddresses {
         self.counts.address_taken(range.net, asked, elapsed);
     }
 
-    /// What a dry run says to this address: only whether it is in range, and if not, of which.
+    /// The result of a dry run for this address: it checks only whether the address is in range.
     pub(super) async fn try_take(&self, address: IpAddr) -> std::result::Result<(), Refusal> {
         let ranges = ranges(&self.context()).await?;
         let of_family = |it: &&Range| it.is_ready && it.family() == Family::of(address);
@@ -195,14 +195,14 @@ impl ClusterAddresses {
         Err(Refusal::Full)
     }
 
-    /// What a dry run shows: nobody looks for a free one that nobody takes.
+    /// A placeholder for a dry run: the network address of a range. No free address is searched for.
     pub(super) async fn guess(&self, family: Family) -> std::result::Result<IpAddr, Refusal> {
         let ranges = ranges(&self.context()).await?;
         let range = ranges.iter().find(|it| it.is_ready && it.family() == family);
         range.map(|it| it.net.network()).ok_or(Refusal::Full)
     }
 
-    /// Gives an address back, if it is the owner's. What goes wrong is found by the loop that repairs.
+    /// Releases an address if it belongs to the owner. Failures are handled by the repair loop.
     pub async fn give_back(&self, address: IpAddr, owner: Owner<'_>) {
         let context = self.context();
         let gone = async {
@@ -234,7 +234,7 @@ impl ClusterAddresses {
         }
     }
 
-    /// Whether any range has this address.
+    /// Whether any range contains this address.
     pub async fn is_inside(&self, address: IpAddr) -> Result<bool> {
         Ok(ranges(&self.context()).await?.iter().any(|it| it.contains(address)))
     }
@@ -270,7 +270,7 @@ async fn make(context: &Context, address: IpAddr, owner: Owner<'_>) -> std::resu
 /// A range of a ServiceCIDR.
 struct Range {
     net: IpNet,
-    /// Whether addresses are given from it.
+    /// Whether addresses may be allocated from it.
     is_ready: bool,
 }
 
@@ -293,7 +293,7 @@ fn ranges_of<'f>(cidrs: &Live, objects: impl Iterator<Item = &'f Frozen>) -> Res
     Ok(ranges)
 }
 
-/// Upstream takes a range as ready when nobody says anything, so that it works without a controller manager.
+/// Like upstream, a range without conditions counts as ready, so that it works without a controller manager.
 fn is_ready(object: &Object) -> bool {
     let status = object.fields.map("status");
     let mut conditions = status.into_iter().flat_map(|it| it.maps("conditions"));
@@ -301,18 +301,18 @@ fn is_ready(object: &Object) -> bool {
     ready.is_none_or(|it| it.str("status") == Some("True"))
 }
 
-/// How much of a range is taken.
+/// The usage of a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RangeUse {
     /// The range.
     pub net: IpNet,
-    /// How many addresses services have.
+    /// The number of allocated addresses.
     pub used: usize,
-    /// How many they can have.
+    /// The number of addresses for services.
     pub size: f64,
 }
 
-/// How much of each range is taken, as this server has seen it.
+/// The usage of each range, as this server has seen it.
 pub fn range_use(catalog: &Catalog) -> Result<Vec<RangeUse>> {
     let (Some(cidrs), Some(addresses)) =
         (catalog.live(GROUP, "servicecidrs"), catalog.live(GROUP, "ipaddresses"))
@@ -371,7 +371,7 @@ impl Range {
         }
     }
 
-    /// How many addresses at the beginning are kept for those who ask for them by number.
+    /// The number of addresses at the beginning that are reserved for explicit requests.
     ///
     /// Upstream: pkg/registry/core/service/ipallocator/bitmap.go, calculateRangeOffset (v1.36.4).
     fn band(&self) -> u128 {

@@ -1,4 +1,4 @@
-//! What is counted about the addresses and ports of services.
+//! Metrics of the allocation of addresses and ports.
 //!
 //! Upstream: pkg/registry/core/service/{ipallocator,portallocator}/metrics.go and portallocator/controller/metrics.go
 //! (v1.36.4).
@@ -13,17 +13,17 @@ use parking_lot::Mutex;
 
 use super::port_set::PortSet;
 
-/// How something is asked for.
+/// How an address or port is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
-    /// By its number.
+    /// A specific number.
     Static,
     /// Any will do.
     Dynamic,
 }
 
 impl Asked {
-    /// As it is printed.
+    /// The label value.
     pub fn as_str(self) -> &'static str {
         match self {
             Asked::Static => "static",
@@ -32,46 +32,46 @@ impl Asked {
     }
 }
 
-/// How often something was had, and how often not.
+/// The number of successful and failed allocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcomes {
-    /// It was had.
+    /// Successful allocations.
     pub taken: u64,
-    /// It was not.
+    /// Failed allocations.
     pub refused: u64,
 }
 
-/// How often, by how it was asked for.
+/// The outcomes by the kind of request.
 pub type Tally = BTreeMap<Asked, Outcomes>;
 
-/// What is counted about the addresses and ports of services. Services come and go slowly: a lock is good enough.
+/// The metrics of addresses and ports of services. Services change rarely: a lock is good enough.
 #[derive(Default)]
 pub struct ServiceCounts {
     ranges: Mutex<BTreeMap<IpNet, RangeCounts>>,
     ports: Mutex<PortCounts>,
 }
 
-/// What is counted about the addresses of a range.
+/// The metrics of a range of addresses.
 #[derive(Clone)]
 pub struct RangeCounts {
-    /// How many were taken.
+    /// The number of allocations.
     pub tally: Tally,
-    /// How long that took, in seconds.
+    /// The duration of allocations, in seconds.
     pub durations: Arc<Histogram>,
 }
 
-/// What is counted about node ports.
+/// The metrics of node ports.
 #[derive(Clone, Debug, Default)]
 pub struct PortCounts {
-    /// How many were taken.
+    /// The number of allocations.
     pub tally: Tally,
-    /// How many are taken now, as far as this server has seen.
+    /// The number of ports that are allocated now, as this server has seen it.
     pub used: usize,
-    /// How many are not.
+    /// The number of free ports.
     pub free: usize,
-    /// What was found in need of repair, by what it was.
+    /// The number of repairs, by the kind of error.
     pub repairs: BTreeMap<&'static str, u64>,
-    /// How often they could not be repaired.
+    /// The number of failed repairs.
     pub failures: u64,
 }
 

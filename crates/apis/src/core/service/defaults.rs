@@ -1,11 +1,11 @@
-//! What a service gets that its author left out and that needs no allocator.
+//! Defaults of services that need no allocator.
 
 use keelson_object::{Map, Object, Value};
 
 use super::facts::is_external;
 use crate::shared::edit::{fill as fill_zero, part, parts};
 
-/// How long a client stays with its pod, unless the service says.
+/// The default timeout of session affinity.
 const AFFINITY_SECONDS: i64 = 10_800;
 
 /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_Service (v1.36.4).
@@ -50,7 +50,7 @@ fn fill_affinity(spec: &mut Map) {
     }
 }
 
-/// An address of a load balancer is one for all nodes, unless it says otherwise.
+/// The default of `ipMode` of a load balancer's ingress is `VIP`.
 fn fill_ingress(fields: &mut Map) {
     let balancer = part(fields, "status").and_then(|it| part(it, "loadBalancer"));
     for ingress in balancer.into_iter().flat_map(|it| parts(it, "ingress")) {

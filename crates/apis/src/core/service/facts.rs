@@ -1,4 +1,4 @@
-//! What a service is, as far as its spec says.
+//! Properties of a service that follow from its spec.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ impl Family {
         if address.is_ipv4() { Family::V4 } else { Family::V6 }
     }
 
-    /// As services name it.
+    /// The name in services.
     pub fn as_str(self) -> &'static str {
         match self {
             Family::V4 => "IPv4",
@@ -29,7 +29,7 @@ impl Family {
         }
     }
 
-    /// By its name.
+    /// Finds a family by its name.
     pub fn parse(name: &str) -> Option<Family> {
         [Family::V4, Family::V6].into_iter().find(|it| it.as_str() == name)
     }
@@ -44,7 +44,7 @@ pub(super) fn kind(spec: &Map) -> &str {
     spec.str("type").unwrap_or_default()
 }
 
-/// Whether the type is one that has an address, or could have one.
+/// Whether a service of this type has a cluster IP, or could have one.
 pub(super) fn has_address(spec: &Map) -> bool {
     kind(spec) != "ExternalName"
 }
@@ -67,7 +67,7 @@ pub(super) fn has_health_port(spec: &Map) -> bool {
     kind(spec) == "LoadBalancer" && spec.str("externalTrafficPolicy") == Some("Local")
 }
 
-/// Whether it can be reached from outside of the cluster.
+/// Whether it can be reached from outside the cluster.
 ///
 /// Upstream: pkg/api/v1/service/util.go, ExternallyAccessible (v1.36.4).
 pub(super) fn is_external(spec: &Map) -> bool {
@@ -78,12 +78,12 @@ pub(super) fn is_external(spec: &Map) -> bool {
     }
 }
 
-/// A service without an address of its own.
+/// Whether the service is headless: it has no cluster IP.
 pub(super) fn is_headless(spec: &Map) -> bool {
     matches!(spec.list("clusterIPs"), [Value::String(only)] if only == "None")
 }
 
-/// Headless, and nobody but its author knows what is behind it.
+/// Whether it is headless without a selector, so that the server does not know its endpoints.
 pub(super) fn has_unknown_pods(spec: &Map) -> bool {
     spec.str("clusterIP") == Some("None") && spec.map("selector").is_none_or(Map::is_empty)
 }
@@ -98,7 +98,7 @@ pub(super) fn text<'m>(map: &'m Map, field: &str) -> &'m str {
     map.str(field).unwrap_or_default()
 }
 
-/// The addresses that a service has, without `None` and what is no address.
+/// The addresses of a service, without `None` and invalid ones.
 pub(crate) fn addresses(spec: &Map) -> impl Iterator<Item = IpAddr> {
     texts(spec, "clusterIPs").filter(|_| has_address(spec)).filter_map(sloppy)
 }
@@ -108,7 +108,7 @@ pub(super) fn node_ports(spec: &Map) -> impl Iterator<Item = i64> {
     spec.maps("ports").filter_map(|port| port.int("nodePort")).filter(|number| *number != 0)
 }
 
-/// Whether two specs say the same about a field; nothing, null and empty are the same.
+/// Whether a field is the same in two specs; absent, null and empty are equal.
 pub(super) fn is_same(spec: &Map, old: &Map, field: &str) -> bool {
     let said = |map: &'_ Map| map.get(field).filter(|it| !it.is_empty()).cloned();
     said(spec) == said(old)

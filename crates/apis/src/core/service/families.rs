@@ -8,14 +8,14 @@ use super::facts::{Family, has_address, has_unknown_pods, is_headless, is_same, 
 use super::rules::addresses;
 use crate::shared::addresses::{Strictness, sloppy};
 
-/// What the cluster has.
+/// The address families of the cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cluster {
     /// The family of services that do not say.
     pub(super) primary: Family,
-    /// Whether it has the other one as well.
+    /// Whether it has the second one as well.
     pub(super) is_dual: bool,
-    /// How much of what was legal once still is.
+    /// Whether old forms of addresses are accepted.
     pub(super) strictness: Strictness,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn fill_on_read(spec: &mut Map, primary: Family) {
     spec.set("ipFamilies", families);
 }
 
-/// What is not an address of the newer family is taken for one of the older.
+/// A text that is not an IPv6 address counts as IPv4.
 fn family_of(address: &str) -> Family {
     if address.contains(':') { Family::V6 } else { Family::V4 }
 }
@@ -85,7 +85,7 @@ fn ok_if_none(errors: &mut FieldErrors) -> std::result::Result<(), FieldErrors> 
     if errors.is_empty() { Ok(()) } else { Err(std::mem::take(errors)) }
 }
 
-/// A service that took two families if there were two keeps what it has, whatever the cluster has now.
+/// A service with `PreferDualStack` keeps its families, whatever the cluster has now.
 ///
 /// Upstream: pkg/registry/core/service/storage/alloc.go, isMatchingPreferDualStackClusterIPFields (v1.36.4).
 pub(super) fn still_prefers_two(spec: &Map, old: &Map) -> bool {
@@ -108,7 +108,8 @@ fn fill_policy(spec: &mut Map, old: Option<&Map>) {
     spec.set("ipFamilyPolicy", before.unwrap_or_else(|| String::from(usual)));
 }
 
-/// Who asks for one family and changes nothing else gives the second one up; nobody gives it up without asking.
+/// A request for a single family without other changes releases the second one; it is never released
+/// implicitly.
 fn settle_change(spec: &mut Map, old: &Map, errors: &mut FieldErrors) {
     let at = Path::root("spec.ipFamilyPolicy");
     let fields = [("clusterIPs", "secondary cluster IP"), ("ipFamilies", "secondary IP family")];

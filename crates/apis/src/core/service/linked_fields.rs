@@ -1,7 +1,8 @@
-//! Fields of a service that follow from one another.
+//! Fields of a service that depend on one another.
 //!
-//! A service is one of several things, by its type, and many clients send back only some of the fields. What they left
-//! out and did not mean to change stays; what the new type has no use for and nobody changed goes.
+//! The meaning of a service depends on its type, and many clients send back only some of the fields. Omitted
+//! fields that the client did not mean to change are kept; unchanged fields that the new type does not use
+//! are removed.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -55,7 +56,7 @@ fn keep(spec: &mut Map, old: &Map, field: &str) {
     }
 }
 
-/// What was allocated stays where the client does not mention it.
+/// Allocated values are kept where the client omits them.
 ///
 /// Upstream: pkg/registry/core/service/storage/alloc.go, patchAllocatedValues (v1.36.4).
 fn keep_allocated(spec: &mut Map, old: &Map) {
@@ -99,7 +100,7 @@ fn settle_addresses(spec: &mut Map, old: &Map) {
     }
 }
 
-/// What belongs to the old type and was not changed goes with it.
+/// Unchanged fields that belong to the old type are removed.
 ///
 /// Upstream: pkg/registry/core/service/strategy.go, dropTypeDependentFields (v1.36.4).
 fn drop_unchanged(spec: &mut Map, old: &Map) {

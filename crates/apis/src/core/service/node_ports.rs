@@ -15,21 +15,21 @@ use tokio::sync::Mutex;
 use super::counts::ServiceCounts;
 use super::port_set::{PortRange, PortSet};
 
-/// Who loses this many races in a row gives up.
+/// The number of conflicts in a row after which a change is given up.
 const ATTEMPTS: usize = 1000;
 
-/// Where node ports are taken from.
+/// The allocator of node ports.
 pub struct NodePorts {
     store: Arc<dyn Store>,
     key: Key,
     range: PortRange,
     form: Form,
-    /// What was there when this server last looked. Who writes holds it, so that one server does not race with itself.
+    /// The last known stored value. A writer holds the lock, so that a server does not conflict with itself.
     known: Mutex<Option<Entry>>,
     counts: Arc<ServiceCounts>,
 }
 
-/// What is stored.
+/// The stored value.
 pub struct Stored {
     /// The range of which the set was written.
     pub range: PortRange,
@@ -52,13 +52,13 @@ impl NodePorts {
         }
     }
 
-    /// The same, with everything counted here.
+    /// The same with these metrics.
     #[must_use]
     pub fn counted(self, counts: Arc<ServiceCounts>) -> NodePorts {
         NodePorts { counts, ..self }
     }
 
-    /// What is counted.
+    /// The metrics.
     pub fn counts(&self) -> &ServiceCounts {
         &self.counts
     }
@@ -73,7 +73,7 @@ impl NodePorts {
         self.ports(self.store.get(&self.key).await?.as_ref())
     }
 
-    /// Changes the ports by `edit`, which is called again when another server was faster. Who fails changes nothing.
+    /// Changes the ports with `edit`, which is called again after a conflict. If it fails, nothing changes.
     pub(super) async fn change<T>(&self, mut edit: impl FnMut(&mut PortSet) -> Result<T>) -> Result<T> {
         let mut known = self.known.lock().await;
         if known.is_none() {
@@ -114,7 +114,7 @@ impl NodePorts {
         Err(Error::Timeout)
     }
 
-    /// Writes `ports`, or makes sure that what is known is what is there.
+    /// Writes `ports`, or checks that the known value is still stored.
     async fn swap(&self, known: &mut Option<Entry>, ports: Option<&PortSet>) -> Result<Swap> {
         let Some(ports) = ports else {
             let there = self.store.get(&self.key).await?;
@@ -161,7 +161,7 @@ impl NodePorts {
 
 enum Swap {
     Done,
-    /// Somebody else was faster.
+    /// Another writer was faster.
     Lost,
 }
 

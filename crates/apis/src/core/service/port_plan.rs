@@ -1,12 +1,12 @@
-//! Which node ports a service takes, and which it gives back.
+//! Node port plan: the ports that a service allocates and releases.
 //!
-//! Ports of one number are often one port over several protocols, and share a node port. For
+//! Ports with the same number are often one port over several protocols, and share a node port. For
 //!
 //! ```text
 //! 53/UDP, 53/TCP nodePort 30053, 80/TCP
 //! ```
 //!
-//! 30053 is taken once and written into both of the first two; 80 gets any.
+//! 30053 is allocated once and set on both of the first two; 80 gets any.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,15 +16,15 @@ use super::counts::{Asked, Tally};
 use super::facts::{has_health_port, has_node_ports, node_ports, text, wants_node_ports};
 use super::port_set::{PortRefusal, PortSet};
 
-/// What becomes of a service's ports.
+/// The node ports of a service after a write.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// Node ports by the position of the port.
     numbers: Vec<(usize, i64)>,
     health: Option<i64>,
-    /// What goes back if the service is not written.
+    /// Ports to release if the write fails.
     pub(super) taken: Vec<i64>,
-    /// What goes back if it is.
+    /// Ports to release if the write succeeds.
     pub(super) released: Vec<i64>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Plan {
 pub(super) enum Refusal {
     /// The node port of the port at a position cannot be had.
     Port(usize, i64, PortRefusal),
-    /// None can be had.
+    /// No node port is available.
     Any(PortRefusal),
     /// The health check node port cannot be had.
     Health(i64, PortRefusal),
@@ -41,7 +41,7 @@ pub(super) enum Refusal {
     Twice(String, i64),
 }
 
-/// Where ports come from.
+/// The source of ports.
 pub(super) trait Stock {
     /// Takes this port.
     fn take(&mut self, port: i64) -> Result<(), PortRefusal>;
@@ -49,7 +49,7 @@ pub(super) trait Stock {
     fn take_any(&mut self) -> Result<i64, PortRefusal>;
 }
 
-/// The stock, with everything that is asked of it counted.
+/// The real ports, with metrics.
 pub(super) struct Counted<'s> {
     pub(super) ports: PortSet,
     pub(super) tally: &'s mut Tally,
@@ -78,7 +78,8 @@ impl Stock for Counted<'_> {
     }
 }
 
-/// The stock of a dry run: numbers that nobody has, without a look at who has which.
+/// The ports of a dry run: nothing is allocated, and a port that is not requested by number gets a made-up
+/// one.
 ///
 /// Upstream: pkg/registry/core/service/portallocator/operation.go (v1.36.4).
 pub(super) struct Pretended<'s> {
@@ -105,7 +106,7 @@ impl Stock for Pretended<'_> {
 }
 
 impl Plan {
-    /// Whether a service like this one, that may replace another, has anything to do with node ports.
+    /// Whether a service, or the one it replaces, uses node ports.
     pub(super) fn is_needed(spec: &Map, old: Option<&Map>) -> bool {
         has_node_ports(spec) || old.is_some_and(has_node_ports)
     }
@@ -227,14 +228,14 @@ impl Plan {
     }
 }
 
-/// Every number that a service has.
+/// All port numbers of a service.
 pub(super) fn numbers(spec: &Map) -> Vec<i64> {
     let health = spec.int("healthCheckNodePort").filter(|it| *it > 0 && has_health_port(spec));
     owned(spec).chain(health).collect()
 }
 
-/// The node ports that a service has taken. A name outside may carry numbers that it never took, and must not give
-/// back what is somebody else's; upstream does.
+/// The node ports that a service has allocated. An ExternalName service may contain numbers that it never
+/// allocated, and must not release the ports of others; upstream does.
 fn owned(spec: &Map) -> impl Iterator<Item = i64> {
     node_ports(spec).filter(|_| has_node_ports(spec))
 }
@@ -251,7 +252,7 @@ mod tests {
         tree(text).as_map().expect("a map").clone()
     }
 
-    /// The node ports of a service after a dry run, and what goes back; 30001 is taken by somebody else.
+    /// Checks the node ports of a service after a dry run, and the released ports; another service has 30001.
     fn check(new: &str, old: Option<&str>, expected: &[i64], released: &[i64]) {
         let mut real = PortSet::new(PortRange::DEFAULT);
         real.take(30001).expect("a free port");

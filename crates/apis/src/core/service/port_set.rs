@@ -1,4 +1,4 @@
-//! Which ports of a range are taken: one bit each.
+//! Port set: the allocated ports of a range, one bit each.
 //!
 //! For the range `30000-30009` with 30000 and 30009 taken:
 //!
@@ -8,7 +8,7 @@
 //! stored   02 01                    the number, big-endian, without leading zeros: what Go's big.Int writes
 //! ```
 //!
-//! The first ports of a range are given only to who asks for them by number, for as long as there are others.
+//! The first ports of a range are reserved for explicit requests, as long as other ports are free.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub struct PortRange {
 }
 
 impl PortRange {
-    /// What upstream takes unless told otherwise.
+    /// Upstream's default.
     pub const DEFAULT: PortRange = PortRange { first: 30000, last: 32767 };
 
     /// Reads what [`fmt::Display`] writes.
@@ -43,7 +43,7 @@ impl PortRange {
         (offset < self.size()).then_some(offset)
     }
 
-    /// How many ports at the beginning are kept for those who ask for them by number.
+    /// The number of ports at the beginning that are reserved for explicit requests.
     ///
     /// Upstream: pkg/registry/core/service/portallocator/allocator.go, calculateRangeOffset (v1.36.4).
     fn band(self) -> usize {
@@ -57,14 +57,14 @@ impl fmt::Display for PortRange {
     }
 }
 
-/// Why a port cannot be had.
+/// Why a port cannot be allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortRefusal {
-    /// Somebody has it.
+    /// The port is allocated already.
     Taken,
-    /// It is not in the range.
+    /// The port is not in the range.
     Outside(PortRange),
-    /// There are no more.
+    /// All ports are allocated.
     Full,
 }
 
@@ -88,12 +88,12 @@ pub struct PortSet {
 }
 
 impl PortSet {
-    /// Nothing is taken.
+    /// An empty set.
     pub fn new(range: PortRange) -> PortSet {
         PortSet { range, bits: vec![0; range.size().div_ceil(8)] }
     }
 
-    /// What [`PortSet::to_bytes`] gave. Bits beyond the range count for nothing.
+    /// Reads the output of [`PortSet::to_bytes`]. Bits beyond the range are ignored.
     pub fn from_bytes(range: PortRange, bytes: &[u8]) -> PortSet {
         let mut set = PortSet::new(range);
         for (to, from) in set.bits.iter_mut().zip(bytes.iter().rev()) {
@@ -105,13 +105,13 @@ impl PortSet {
         set
     }
 
-    /// As upstream stores it.
+    /// The stored form, the same as upstream's.
     pub fn to_bytes(&self) -> Vec<u8> {
         let used = self.bits.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
         self.bits[..used].iter().rev().copied().collect()
     }
 
-    /// Whether somebody has this port.
+    /// Whether this port is allocated.
     pub fn has(&self, port: i64) -> bool {
         self.range.offset(port).is_some_and(|it| self.bit(it))
     }
@@ -126,7 +126,7 @@ impl PortSet {
         Ok(())
     }
 
-    /// Takes any port: one behind the band at the beginning if there is one.
+    /// Allocates any port: one behind the reserved band at the beginning if there is one.
     pub fn take_any(&mut self) -> Result<i64, PortRefusal> {
         let (band, size) = (self.range.band(), self.range.size());
         let offset = self.free_in(band, size).or_else(|| self.free_in(0, band)).ok_or(PortRefusal::Full)?;
@@ -134,7 +134,7 @@ impl PortSet {
         Ok(self.port(offset))
     }
 
-    /// Gives a port back; nothing happens if nobody has it.
+    /// Releases a port; nothing happens if it is free.
     pub fn give_back(&mut self, port: i64) {
         if let Some(offset) = self.range.offset(port) {
             self.bits[offset / 8] &= !(1 << (offset % 8));
@@ -146,7 +146,7 @@ impl PortSet {
         (0..self.range.size()).filter(|offset| self.bit(*offset)).map(|offset| self.port(offset))
     }
 
-    /// How many ports there are, taken or not.
+    /// The number of ports, allocated or not.
     pub fn size(&self) -> usize {
         self.range.size()
     }

@@ -1,4 +1,4 @@
-//! What a service takes from the cluster, addresses and node ports, and when it gives it back.
+//! Allocation of addresses and node ports for services, and their release.
 //!
 //! Upstream: pkg/registry/core/service/storage/{storage,alloc}.go (v1.36.4).
 
@@ -24,7 +24,7 @@ use super::node_ports::NodePorts;
 use super::port_plan::{self, Counted, Plan, Pretended};
 use crate::shared::addresses::sloppy;
 
-/// What services take.
+/// The allocators of services.
 pub(super) struct ServiceNumbers {
     pub(super) cluster: Cluster,
     pub(super) ports: Option<Arc<NodePorts>>,
@@ -117,7 +117,7 @@ impl ServiceNumbers {
     }
 }
 
-/// What is left to do when it is known whether a service was written.
+/// What to do once it is known whether the service was written.
 struct Later {
     addresses: ClusterAddresses,
     owner: ObjectMeta,
@@ -143,7 +143,7 @@ impl Later {
     }
 }
 
-/// A new service of the same name must not find the endpoints of the one that is gone.
+/// A new service of the same name must not find the endpoints of the deleted one.
 async fn delete_endpoints(context: &Context, service: &Object) {
     let gone = async {
         let endpoints = context.reach("", "endpoints")?;
@@ -173,7 +173,7 @@ async fn give_ports_back(stock: Option<&NodePorts>, ports: &[i64]) {
     }
 }
 
-/// Which addresses change hands.
+/// The addresses that are allocated and released.
 #[derive(Default)]
 struct Moved {
     taken: Vec<IpAddr>,
@@ -311,12 +311,12 @@ fn internal(text: &str) -> Error {
     Error::Rejected(Box::new(Status::internal_error(text)))
 }
 
-/// The numbers of a service whose spec is `spec`, for who repairs them.
+/// The port numbers of a service with this spec, for the repair loop.
 pub fn port_numbers(spec: &Map) -> Vec<i64> {
     port_plan::numbers(spec)
 }
 
-/// The addresses of a service whose spec is `spec`, for who repairs them.
+/// The addresses of a service with this spec, for the repair loop.
 pub fn address_numbers(spec: &Map) -> Vec<IpAddr> {
     addresses(spec).filter(|_| spec.list("clusterIPs").iter().all(|it| it != &Value::from("None"))).collect()
 }

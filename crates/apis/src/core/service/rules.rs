@@ -1,4 +1,4 @@
-//! What must hold for a service.
+//! Validation of services.
 
 pub(super) mod addresses;
 mod balancer;
@@ -25,7 +25,7 @@ const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 pub(super) const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const LONGEST_AFFINITY: i64 = 86_400;
 
-/// A service, and what it was before if it was there.
+/// A service, and the old one if it is an update.
 #[derive(Clone, Copy)]
 pub(super) struct Checked<'s> {
     pub(super) object: &'s Object,

@@ -1,4 +1,4 @@
-//! What a service gets, keeps and loses.
+//! Tests of defaults and linked fields of services.
 
 use keelson_object::{FieldErrors, Object};
 use keelson_registry::Strategy as _;
@@ -20,7 +20,7 @@ fn check_default(spec: &str, path: &str, expected: &str) {
     assert_eq!(found, tree(expected), "{path} of {spec} is {}", text(&found));
 }
 
-/// What the spec is after `new` was put where `old` was, without what defaults say.
+/// Checks the spec after an update from `old` to `new`, without defaults.
 fn check_update(old: &str, new: &str, expected: &str) {
     let (old, mut object) = (service(old), service(new));
     linked_fields::settle(object.fields.map_mut("spec"), old.fields.map("spec").expect("a spec"));

@@ -1,4 +1,4 @@
-//! What the author of a service should know.
+//! Warnings about services.
 
 use keelson_object::{Map, Object, Path};
 

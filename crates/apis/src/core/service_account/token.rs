@@ -1,4 +1,4 @@
-//! TokenRequest: a token of a service account, for some time, bound to something or not.
+//! TokenRequest: a service account token with an expiry, optionally bound to an object.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) fn subresource(settings: &Settings) -> Subresource {
 /// POST to the token of a service account.
 struct TokenRequests {
     tokens: Tokens,
-    /// For whom a token is good when nobody is named.
+    /// The default audiences.
     audiences: Vec<String>,
     uid_must_match: bool,
 }
@@ -185,7 +185,7 @@ fn invalid(name: &str, errors: FieldErrors) -> Error {
     Error::Invalid { kind, name: name.to_owned(), errors }
 }
 
-/// What a token is bound to.
+/// The objects that a token is bound to.
 #[derive(Default)]
 struct Bound {
     pod: Option<Ref>,
@@ -243,7 +243,7 @@ impl Bound {
     }
 }
 
-/// The node that a pod is on; of one that does not exist the name is told.
+/// The node of a pod; if it does not exist, only its name.
 async fn node_of(context: &Context, pod: &Object) -> Result<Option<Ref>> {
     let Some(name) = pod.text_at("spec.nodeName").filter(|it| !it.is_empty()) else { return Ok(None) };
     match find(context.reach("", "nodes")?, "", name).await {

@@ -1,4 +1,4 @@
-//! What must hold for an endpoint slice.
+//! Validation of EndpointSlices.
 //!
 //! Upstream: pkg/apis/discovery/validation/validation.go (v1.36.4), in its order.
 
@@ -60,7 +60,7 @@ fn check_ports(object: &Object, errors: &mut FieldErrors) {
     }
 }
 
-/// Here an empty protocol is one that is not known; only none at all is missing.
+/// Here an empty protocol is an unsupported one; only an absent one is missing.
 fn check_protocol_pointer(port: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     match port.str("protocol") {
         Some("") => errors.not_supported(at, "", &["SCTP", "TCP", "UDP"]),
@@ -126,7 +126,7 @@ fn check_addresses(
     }
 }
 
-/// Whether it is an address in its one form.
+/// Checks that it is an address in canonical form.
 fn check_canonical_address(address: &str, at: &Path<'_>, errors: &mut FieldErrors) -> bool {
     let problem = address_problem(address);
     let is_good = problem.is_none();

@@ -1,4 +1,4 @@
-//! What must hold for an ingress.
+//! Validation of Ingresses.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::shared::read::{number, sub, text};
 
 const NOT_AN_ADDRESS: &str = "must be a DNS name, not an IP address";
 
-/// What is taken, given features and what is there already.
+/// What is accepted because of feature gates or the old object.
 ///
 /// Upstream: pkg/apis/networking/validation/validation.go, IngressValidationOptions (v1.36.4).
 #[derive(Clone, Copy, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Tolerance {
 }
 
 impl Tolerance {
-    /// What a change of `old` may keep.
+    /// What an update of `old` may keep.
     pub(super) fn after(self, old: &Map) -> Tolerance {
         Tolerance {
             secret_names: old.maps("tls").any(|tls| !secret_problems(text(tls, "secretName")).is_empty()),
@@ -98,7 +98,7 @@ pub(super) fn check(spec: &Map, tolerance: Tolerance, errors: &mut FieldErrors) 
     }
 }
 
-/// Says whether the host is a wildcard.
+/// Returns whether the host is a wildcard.
 fn check_host(host: &str, at: &Path<'_>, errors: &mut FieldErrors) -> bool {
     if host.is_empty() {
         return false;

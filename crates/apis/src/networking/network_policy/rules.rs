@@ -1,4 +1,4 @@
-//! What must hold for a network policy.
+//! Validation of NetworkPolicies.
 
 use std::collections::HashSet;
 
@@ -15,13 +15,13 @@ const DIRECTIONS: [(&str, &str); 2] = [("ingress", "from"), ("egress", "to")];
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
 const TYPES: [&str; 2] = ["Ingress", "Egress"];
 
-/// What is looked at while a policy is checked.
+/// The options of the validation of a policy.
 pub(super) struct Rules<'o> {
-    /// Whether ranges must be written as they must be today.
+    /// Whether CIDRs must be in the strict form.
     strict: bool,
     /// Ranges that the policy has already; they may stay, whatever their form.
     ranges: HashSet<&'o str>,
-    /// Whether its selector had values that are none.
+    /// Whether the old selector had invalid label values.
     any_selector_value: bool,
 }
 

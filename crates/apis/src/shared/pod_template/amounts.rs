@@ -1,11 +1,11 @@
-//! What the containers of a pod need together.
+//! Total resources of a pod's containers.
 
 use keelson_object::Map;
 
 use crate::shared::resource_list::{self, Amounts};
 
-/// What the containers need or may have together: at work, or while the hungriest init container runs beside the
-/// sidecars that were started before it, whichever is more.
+/// The total requests or limits of the containers: those of the regular containers, or those of the largest
+/// init container and the sidecars that were started before it, whichever is more.
 ///
 /// Upstream: component-helpers/resource/helpers.go, AggregateContainerRequests (v1.36.4).
 pub(crate) fn of_containers(spec: &Map, field: &str) -> Amounts {

@@ -1,4 +1,4 @@
-//! What a container gets that its author left out.
+//! Defaults of containers.
 
 use keelson_object::Map;
 

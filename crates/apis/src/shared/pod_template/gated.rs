@@ -1,4 +1,4 @@
-//! Fields of pods that belong to features: while the feature is off, nobody can begin to use them.
+//! Fields of pods that belong to feature gates: while the feature is off, new uses are removed.
 
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ pub(crate) struct Gates {
 }
 
 impl Gates {
-    /// As the operator wants it.
+    /// The gates of the operator's settings.
     pub(crate) fn of(settings: &Settings) -> Gates {
         Gates {
             of_spec: Arc::new(Off::of(settings, &FEATURES).and_missing(settings, &GRADUATED)),
@@ -123,7 +123,7 @@ impl Gates {
         }
     }
 
-    /// The rules for a pod; `old` is what it replaces.
+    /// The rules for a pod; `old` is the object that it replaces.
     pub(crate) fn pod_rules(&self, old: Option<&Object>) -> PodRules {
         let rules = self.rules.for_pod();
         let Some(old) = old else { return rules };
@@ -131,7 +131,7 @@ impl Gates {
         rules.after(old.fields.map("spec").unwrap_or(&empty), Annotations::OfPod(&old.meta.annotations))
     }
 
-    /// The rules for a template; `old` is what it replaces.
+    /// The rules for a template; `old` is the template that it replaces.
     pub(crate) fn template_rules(&self, old: Option<&Map>) -> PodRules {
         let Some(old) = old else { return self.rules };
         let empty = Map::new();
@@ -154,7 +154,7 @@ impl Gates {
         let said: Vec<bool> = containers(spec).map(|it| !is_empty(it)).collect();
         self.of_spec.drop_new(spec, old);
         self.missing.drop_new(spec, old);
-        // A lifecycle that said nothing else says nothing.
+        // A lifecycle that has become empty is removed.
         for (container, said) in containers(spec).zip(said) {
             if said && is_empty(container) {
                 container.remove("lifecycle");
@@ -163,7 +163,7 @@ impl Gates {
     }
 }
 
-/// A sidecar is one by its policy; no other container says when it restarts.
+/// The restart policy marks sidecars; other containers lose theirs.
 ///
 /// Upstream: pkg/api/pod/util.go, dropContainerRestartRules (v1.36.4).
 fn drop_restart_rules(spec: &mut Map) {

@@ -13,7 +13,7 @@ use crate::shared::edit::{part, parts};
 const DEFAULT_PROC_MOUNT: &str = "Default";
 const HOOKS: [&str; 2] = ["postStart", "preStop"];
 
-/// Which of these features are missing.
+/// The missing features.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Missing {
     image_volumes: bool,
@@ -74,7 +74,7 @@ fn drop_image_volumes(spec: &mut Map) {
     }
 }
 
-/// A list that is empty afterwards goes as well.
+/// A list that has become empty is removed as well.
 fn retain(map: &mut Map, key: &str, is_kept: impl Fn(&Map) -> bool) {
     let Some(Value::List(items)) = map.get_mut(key) else { return };
     items.retain(|it| it.as_map().is_none_or(&is_kept));
@@ -92,7 +92,7 @@ fn sleeps(lifecycle: &Map, hook: &str) -> bool {
     lifecycle.map(hook).is_some_and(|it| it.map("sleep").is_some())
 }
 
-/// A hook that did nothing else goes.
+/// A hook that has become empty is removed.
 fn drop_sleep(container: &mut Map) {
     let Some(lifecycle) = part(container, "lifecycle") else { return };
     for hook in HOOKS {
@@ -127,8 +127,8 @@ mod tests {
     use crate::catalog::Settings;
     use crate::shared::testing::{text, tree};
 
-    /// What becomes of a new spec while `feature` is missing; that it stays where it was used, and where nothing is
-    /// missing.
+    /// Checks a new spec while `feature` is missing; that the feature stays where it was used, and where
+    /// nothing is missing.
     #[track_caller]
     fn check(feature: &str, spec: &str, expected: &str) {
         let map = |text: &str| tree(text).as_map().cloned().expect("a map");

@@ -1,4 +1,4 @@
-//! Names of images, as far as it matters whether they mean the latest one.
+//! Image names: whether they mean the tag `latest`.
 //!
 //! | name | means the latest |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `web:latest@sha256:…` | yes: the tag is what counts |
 //! | `Web`, `web:`, an image id of 64 digits | no: they name nothing |
 
-/// Whether a node asks for the image each time, unless the container says.
+/// The default pull policy of an image.
 ///
 /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_Container (v1.36.4).
 pub(super) fn pull_policy(image: &str) -> &'static str {
@@ -34,7 +34,7 @@ fn means_latest(image: &str) -> bool {
 /// The longest path of a repository.
 const MAX_PATH: usize = 255;
 
-/// What the default registry puts before a name that has no team.
+/// The path of official images in the default registry.
 const OFFICIAL: &str = "library/";
 
 /// The first part is a domain if it looks like one; what has no domain is at the default registry.

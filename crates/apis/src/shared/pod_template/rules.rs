@@ -1,6 +1,6 @@
-//! What must hold for the spec of a pod, wherever it stands.
+//! Validation of pod specs, in pods and in templates.
 //!
-//! [`check_spec`] is the whole in upstream's order; each topic has a file of its own.
+//! [`check_spec`] is the whole in upstream's order; each topic is in a separate file.
 
 mod affinity;
 pub(crate) mod annotations;
@@ -33,14 +33,14 @@ pub(crate) use options::containers::has_restart_rules;
 
 use self::annotations::Annotations;
 
-/// What a pod does when a container ends.
+/// The restart policies of pods.
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
 
-/// What the checks of containers need to know of the pod around them.
+/// The pod around the containers that are checked.
 pub(crate) struct Around<'s> {
     /// The spec of the pod.
     pub(crate) spec: &'s Map,
-    /// What is allowed beside the usual.
+    /// Relaxations of the rules.
     pub(crate) rules: &'s PodRules,
     /// The volumes that are right, by name.
     pub(crate) volumes: HashMap<&'s str, &'s Map>,
@@ -49,12 +49,12 @@ pub(crate) struct Around<'s> {
 }
 
 impl<'s> Around<'s> {
-    /// Whether root in a container is root on the node.
+    /// Whether the pod uses the host's user namespace.
     pub(crate) fn host_users(&self) -> bool {
         host::shares_users(self.spec)
     }
 
-    /// How long the pod gets to stop.
+    /// The grace period of the pod.
     pub(crate) fn grace_seconds(&self) -> Option<i64> {
         self.spec.int("terminationGracePeriodSeconds")
     }
@@ -64,7 +64,7 @@ impl<'s> Around<'s> {
         self.spec.map("os").map(|os| os.str("name").unwrap_or_default())
     }
 
-    /// What the pod does when a container ends.
+    /// The restart policy of the pod.
     pub(crate) fn restart_policy(&self) -> &'s str {
         self.spec.str("restartPolicy").unwrap_or_default()
     }
@@ -135,7 +135,7 @@ pub(crate) fn check_spec(
     volumes::check_file_refs(spec, at, errors);
 }
 
-/// Names of other objects and of the pod itself, its deadline, and whom it tolerates and knows.
+/// Checks references to other objects, the host name, the deadline, tolerations and host aliases.
 fn check_names(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
     check_name(spec, "serviceAccountName", name_rules::dns1123_subdomain, at, errors);
     check_name(spec, "nodeName", name_rules::dns1123_subdomain, at, errors);
@@ -164,7 +164,7 @@ fn check_name(
     }
 }
 
-/// Checks text that must be one of `supported`, which is in the order in which it is told.
+/// Checks that a text is one of `supported`, which is in the order of messages.
 fn check_one_of(holder: &Map, field: &str, supported: &[&str], at: &Path<'_>, errors: &mut FieldErrors) {
     match holder.str(field).unwrap_or_default() {
         "" => errors.required(&at.key(field), ""),

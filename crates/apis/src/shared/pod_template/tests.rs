@@ -1,4 +1,4 @@
-//! What templates get, part by part.
+//! Tests of the defaults of templates, part by part.
 
 use keelson_object::Map;
 

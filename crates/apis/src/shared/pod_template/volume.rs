@@ -1,4 +1,4 @@
-//! What a volume gets that its author left out.
+//! Defaults of volumes.
 
 use keelson_object::Map;
 

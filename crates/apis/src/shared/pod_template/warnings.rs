@@ -1,4 +1,4 @@
-//! What authors of pods and templates should know about what is accepted.
+//! Warnings about pods and templates that are accepted.
 
 mod containers;
 mod overlaps;
@@ -18,7 +18,7 @@ const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// Annotations that meant something once.
+/// Deprecated annotations.
 ///
 /// Upstream: pkg/api/pod/warnings.go, deprecatedAnnotations (v1.36.4).
 const OUTDATED: [(&str, &str); 3] = [
@@ -33,7 +33,7 @@ const OUTDATED: [(&str, &str); 3] = [
     ),
 ];
 
-/// What the author of a new pod should know.
+/// The warnings about a new pod.
 ///
 /// Upstream: pkg/registry/core/pod/strategy.go, WarningsOnCreate (v1.36.4).
 pub(crate) fn of_pod(pod: &Object) -> Vec<String> {
@@ -54,7 +54,7 @@ pub(crate) fn of_pod(pod: &Object) -> Vec<String> {
     warnings
 }
 
-/// What the author of a template should know.
+/// The warnings about a template.
 ///
 /// Upstream: pkg/api/pod/warnings.go, GetWarningsForPodTemplate (v1.36.4).
 pub(crate) fn of_template(template: &Map, at: &Path<'_>) -> Vec<String> {
@@ -241,7 +241,7 @@ fn warn_of_key(expression: &Map, at: &Path<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// There are no parts of bytes.
+/// Warns about fractions of bytes, which are not possible.
 fn warn_of_fraction(list: Option<&Map>, resource: &str, at: &Path<'_>, warnings: &mut Vec<String>) {
     let amount = list.and_then(|it| it.get(resource)).and_then(|it| Quantity::from_value(it).ok());
     if let Some(amount) = amount.filter(|it| it.milli_value() % 1000 != 0) {

@@ -44,7 +44,7 @@ pub(super) fn check(source: &Map, volume: Volume<'_>, at: &Path<'_>, errors: &mu
     }
 }
 
-/// What is said of names that are too long together.
+/// The message about names that are too long together.
 pub(crate) const TOO_LONG: &str = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters \
     if iscsi.initiatorName is specified.";
 
@@ -88,7 +88,7 @@ fn has_iqn(name: &str) -> bool {
     let mut end = 0;
     for part in name.split_inclusive(':') {
         end += part.len();
-        // What follows the colon must be something, and the colon must come after all that is forbidden.
+        // The part after the colon must not be empty, and the colon must come after all forbidden characters.
         if part.ends_with(':')
             && end > colons_from
             && end < name.len()

@@ -70,7 +70,7 @@ pub(super) fn check_quobyte(source: &Map, at: &Path<'_>, errors: &mut FieldError
     require(source, &["volume"], at, errors);
 }
 
-/// As Go splits them: `host:port`, `[host]:port`; what they are does not count.
+/// Splits like Go: `host:port`, `[host]:port`; the parts are not checked.
 fn is_host_and_port(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else { return false };
     let host = match host.strip_prefix('[') {

@@ -12,7 +12,7 @@ pub(super) const MAX_KEY_ID: usize = 1024;
 /// So many keys are read at most.
 const MAX_KEYS: usize = 1024;
 
-/// What one fetch brought.
+/// The result of one fetch.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
     pub(super) keys: Vec<ExternalKey>,
@@ -24,7 +24,7 @@ pub(super) struct Fetched {
 #[derive(Debug)]
 pub(super) struct ExternalKey {
     pub(super) key: PublicKey,
-    /// It is not told to others, and signs nothing any more.
+    /// The key is left out of OpenID discovery and does not sign new tokens.
     pub(super) is_hidden: bool,
 }
 
@@ -47,7 +47,7 @@ impl Fetched {
         Ok(Fetched { keys, timestamp, refresh_at: now.saturating_add(Duration::from_secs(seconds)) })
     }
 
-    /// Those called `id`, or all.
+    /// The keys with this id, or all keys.
     pub(super) fn called<'f>(&'f self, id: Option<&'f str>) -> impl Iterator<Item = &'f ExternalKey> {
         self.keys.iter().filter(move |it| id.is_none_or(|id| it.key.id() == id))
     }
@@ -77,7 +77,7 @@ fn read(key: &Key) -> Result<ExternalKey, String> {
     Ok(ExternalKey { key: public, is_hidden: key.exclude_from_oidc_discovery })
 }
 
-/// From the year 1 to the year 9999.
+/// Accepts the years 1 to 9999.
 fn check(timestamp: Timestamp) -> Result<(), &'static str> {
     const YEAR_1: i64 = -62_135_596_800;
     const YEAR_9999: i64 = 253_402_300_799;

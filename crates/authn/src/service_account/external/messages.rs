@@ -7,7 +7,7 @@ pub(super) struct SignRequest {
     pub(super) claims: String,
 }
 
-/// What stands before and behind the claims in the token, in base64url.
+/// The parts of the token before and after the claims, in base64url.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct SignResponse {
     #[prost(string, tag = "1")]
@@ -56,7 +56,7 @@ pub(super) struct Timestamp {
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct MetadataRequest {}
 
-/// What the signer can do.
+/// The capabilities of the signer.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct MetadataResponse {
     #[prost(int64, tag = "1")]

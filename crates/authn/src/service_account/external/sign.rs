@@ -36,7 +36,7 @@ impl ExternalSigner {
         Ok(format!("{}.{claims}.{}", answer.header, answer.signature))
     }
 
-    /// A key that others are not told about verifies old tokens only.
+    /// A key that is left out of discovery verifies old tokens only.
     async fn check_signing_key(&self, id: &str) -> Result<(), String> {
         // An unknown key may be a new one.
         self.find(Some(id)).await;

@@ -1,4 +1,4 @@
-//! What comes out of the signer.
+//! Tests of the signed certificates.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What nobody does who is not trusted with the node.
+//! Checks of the baseline standard.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ pub(super) fn capabilities(pod: &Pod<'_>) -> Option<Problem> {
         .then(|| Problem { reason: "non-default capabilities", detail: must_not_add(&names, found) })
 }
 
-/// Whether a container adds capabilities that it may not have; they are put into `found`.
+/// Whether a container adds forbidden capabilities; they are added to `found`.
 pub(super) fn added<'p>(container: &'p Map, found: &mut Found<'p>, may: impl Fn(&str) -> bool) -> bool {
     let Some(capabilities) = security(container).and_then(|it| it.map("capabilities")) else { return false };
     let bad: Vec<&str> = texts(capabilities, "add").filter(|it| !may(it)).collect();
@@ -233,12 +233,12 @@ pub(super) fn seccomp_annotations(pod: &Pod<'_>) -> Option<Problem> {
     })
 }
 
-/// The type of a profile, where there is one.
+/// The type of the seccomp profile, if there is one.
 pub(super) fn seccomp_type(context: Option<&Map>) -> Option<&str> {
     Some(context?.map("seccompProfile")?.str("type").unwrap_or_default())
 }
 
-/// Whether a profile confines anything.
+/// Whether a seccomp profile type confines the container.
 pub(super) fn is_confined(kind: &str) -> bool {
     matches!(kind, "Localhost" | "RuntimeDefault")
 }
@@ -260,7 +260,7 @@ pub(super) fn seccomp(pod: &Pod<'_>) -> Option<Problem> {
     })
 }
 
-/// Since when a sysctl is safe.
+/// The safe sysctls, and the minor version since which each is safe.
 const SYSCTLS: [(&str, u32); 12] = [
     ("kernel.shm_rmid_forced", 0),
     ("net.ipv4.ip_local_port_range", 0),

@@ -1,4 +1,4 @@
-//! Pod: what checks look at, and how they name what they find.
+//! Pod: the input of the checks, and the wording of their details.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(crate) struct Pod<'p> {
 }
 
 impl<'p> Pod<'p> {
-    /// All containers: those that run first, those that stay, those that were added later.
+    /// All containers: init containers, containers and ephemeral containers.
     pub(crate) fn containers(&self) -> impl Iterator<Item = &'p Map> + use<'p> {
         let spec = self.spec;
         CONTAINERS.into_iter().flat_map(|list| spec.maps(list))
@@ -31,7 +31,7 @@ impl<'p> Pod<'p> {
         self.spec.map("securityContext")
     }
 
-    /// Whether its users are nobody on the node.
+    /// Whether the pod has its own user namespace.
     pub(crate) fn has_own_users(&self) -> bool {
         self.spec.bool("hostUsers") == Some(false)
     }
@@ -68,7 +68,7 @@ pub(crate) fn containers(names: &[&str]) -> String {
     format!("{} {}", number(names.len(), "container", "containers"), quoted(names))
 }
 
-/// Who sets something: `pod and container "a"`; `None` if nobody does.
+/// The parts of a pod that set a field: `pod and container "a"`; `None` if there are none.
 pub(crate) fn setters(pod: bool, names: &[&str]) -> Option<String> {
     let pod = pod.then(|| "pod".to_owned());
     let names = (!names.is_empty()).then(|| containers(names));
@@ -76,5 +76,5 @@ pub(crate) fn setters(pod: bool, names: &[&str]) -> Option<String> {
     (!all.is_empty()).then(|| all.join(" and "))
 }
 
-/// What was found, each once and sorted.
+/// Values that were found, sorted and without duplicates.
 pub(crate) type Found<'p> = BTreeSet<&'p str>;

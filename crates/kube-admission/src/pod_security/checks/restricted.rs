@@ -1,4 +1,4 @@
-//! What a pod must do that is trusted with nothing.
+//! Checks of the restricted standard.
 
 use keelson_object::Map;
 

@@ -18,7 +18,7 @@ fn baseline(minor: u32, spec: &str, expected: &str) {
     judge(Level::Baseline, minor, &format!(r#"{{"spec":{spec}}}"#), expected);
 }
 
-/// A pod that fits, but for what `more` says of its only container.
+/// Checks a pod that conforms, except for `container` in its only container.
 #[track_caller]
 fn restricted(minor: u32, pod: &str, container: &str, expected: &str) {
     let fine =

@@ -1,4 +1,4 @@
-//! What fits, and what is said about what does not.
+//! Tests of the quota check and its messages.
 
 use keelson_object::GroupResource;
 use keelson_object::scalar::Time;
@@ -51,7 +51,7 @@ fn told(refusal: Refusal) -> String {
     }
 }
 
-/// What is used of the first quota afterwards, or why not.
+/// Checks the usage of the first quota afterwards, or the error.
 #[track_caller]
 fn check(quotas: &[Quota], what: &Charge, expected: Result<&str, &str>) {
     check_limited(quotas, what, "{}", expected);

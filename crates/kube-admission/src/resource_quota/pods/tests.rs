@@ -1,4 +1,4 @@
-//! What pods use.
+//! Tests of the quota usage of pods.
 
 use keelson_object::scalar::Time;
 

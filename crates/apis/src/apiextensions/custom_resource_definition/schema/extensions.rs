@@ -1,4 +1,4 @@
-//! What Kubernetes adds to OpenAPI: `x-kubernetes-…`.
+//! Kubernetes extensions of OpenAPI: validation of `x-kubernetes-…`.
 //!
 //! Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 //! ValidateCustomResourceDefinitionOpenAPISchema (v1.36.4).
@@ -183,7 +183,7 @@ pub(crate) fn check_keys_are_there(schema: Schema<'_>, at: &Path<'_>, errors: &m
     }
 }
 
-/// A rule in CEL, as far as it can be checked without compiling it.
+/// Checks a CEL rule without compiling it.
 fn check_rule(schema: Schema<'_>, rule: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let field = |name| rule.str(name).unwrap_or_default();
     let (text, message) = (field("rule").trim(), field("message"));

@@ -4,23 +4,23 @@
 
 use super::Schema;
 
-/// How a path may be written.
+/// The notation of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notation {
-    /// Only with dots.
+    /// Dots only.
     Dots,
-    /// With quoted names in brackets, too.
+    /// Dots, and quoted names in brackets.
     Brackets,
 }
 
-/// What is at the end of a path.
+/// The end of a path.
 pub(crate) struct Found<'s> {
     /// The names on the way, those that are fields and those that are keys.
     pub steps: Vec<(Step, String)>,
     pub schema: Schema<'s>,
 }
 
-/// What a name on the way is.
+/// The kind of a name in the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     Field,

@@ -5,13 +5,13 @@ use keelson_object::{Map, Value};
 use super::{Additional, Schema};
 use crate::shared::go_form::as_json;
 
-/// How a field of a schema is shown.
+/// How a field of a schema is printed.
 enum Form {
-    /// Text, empty if nothing is said.
+    /// A string; empty if absent.
     Text,
-    /// A truth, false if nothing is said.
+    /// A boolean; false if absent.
     Truth,
-    /// As it is, null if nothing is said.
+    /// Unchanged; null if absent.
     AsIs,
     One,
     Many,

@@ -9,7 +9,7 @@ use keelson_structural::format::Format;
 
 use super::Schema;
 
-/// The formats in a schema that nobody knows, in order.
+/// The unknown formats in a schema, in order.
 pub(crate) fn unknown<'s>(schema: Schema<'s>) -> Vec<&'s str> {
     let found = RefCell::new(Vec::new());
     schema.has(&|it: Schema<'s>| {

@@ -1,4 +1,4 @@
-//! What OpenAPI allows and custom resources do not.
+//! OpenAPI features that schemas of custom resources must not use.
 //!
 //! Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 //! ValidateCustomResourceDefinitionOpenAPISchema (v1.36.4).
@@ -9,7 +9,7 @@ use super::{Additional, Schema, extensions};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Which rules count: those that an old definition breaks do not.
+/// The rules that apply: those that the old definition breaks do not.
 #[derive(Clone, Copy)]
 pub(crate) struct Strictness {
     /// Every version has a schema.
@@ -26,14 +26,14 @@ pub(crate) struct Strictness {
     pub map_keys: bool,
 }
 
-/// Where a schema stands.
+/// The context of a schema.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'r> {
     pub strict: Strictness,
     pub is_root: bool,
     /// Below the metadata of an object.
     pub in_meta: bool,
-    /// Why there must be no default.
+    /// Why a default is not allowed here.
     pub no_default: Option<&'r str>,
 }
 
@@ -167,7 +167,7 @@ fn check_supported(schema: Schema<'_>, around: Surroundings<'_>, at: &Path<'_>, 
     }
 }
 
-/// Whether a type in the schema is none of the known ones.
+/// Whether the schema contains an unknown type.
 pub(crate) fn has_unknown_type(schema: Schema<'_>) -> bool {
     let kind = schema.kind();
     !kind.is_empty() && !TYPES.contains(&kind)

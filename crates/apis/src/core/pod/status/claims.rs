@@ -1,4 +1,4 @@
-//! Which claims of resources a pod got.
+//! Validation of resource claims in the status of a pod.
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,8 +45,8 @@ fn check_statuses(status: &Map, spec: &Map, at: &Path<'_>, errors: &mut FieldErr
     }
 }
 
-/// Upstream: pkg/apis/core/validation/validation.go, validatePodExtendedResourceClaimStatus (v1.36.4). That the name of
-/// a request is told below the status is upstream's.
+/// Upstream: pkg/apis/core/validation/validation.go, validatePodExtendedResourceClaimStatus (v1.36.4).
+/// Reporting the request name below the status is upstream's choice.
 fn check_extended(status: &Map, spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let containers = spec.maps("initContainers").chain(spec.maps("containers"));
     let requests: HashMap<&str, Lookup<'_>> = containers

@@ -1,4 +1,4 @@
-//! How the devices of containers are.
+//! Validation of the device health in container statuses.
 
 use std::collections::{HashMap, HashSet};
 
@@ -54,7 +54,7 @@ fn check_list<'m>(
     }
 }
 
-/// What a container asked for.
+/// The requested resources of a container.
 struct Resources<'c> {
     requests: Lookup<'c>,
     claims: HashSet<String>,

@@ -31,7 +31,7 @@ pub(super) fn check(
             {
                 continue;
             }
-            // Who follows the rules of containers tells it once.
+            // With restart rules of containers the error is reported once.
             let follows_rules = containers != "ephemeralContainers" && rules.container_restart_rules;
             for _ in 0..if follows_rules { 1 } else { *times } {
                 errors.forbidden(
@@ -47,7 +47,7 @@ fn terminated(status: &Map) -> Option<&Map> {
     status.map("state")?.map("terminated")
 }
 
-/// The containers that have not ended, by name, and how often they are told of.
+/// The containers that are not terminated, by name, and the number of their statuses.
 fn running_again<'m>(status: &'m Map, list: &str) -> HashMap<&'m str, usize> {
     let mut names = HashMap::new();
     for container in status.maps(list).filter(|it| terminated(it).is_none()) {
@@ -56,7 +56,7 @@ fn running_again<'m>(status: &'m Map, list: &str) -> HashMap<&'m str, usize> {
     names
 }
 
-/// Of several containers with one name the first counts.
+/// Of several containers with the same name the first counts.
 fn containers_by_name<'m>(spec: &'m Map, list: &str) -> HashMap<&'m str, &'m Map> {
     let mut containers = HashMap::new();
     for container in spec.maps(list) {
@@ -65,8 +65,8 @@ fn containers_by_name<'m>(spec: &'m Map, list: &str) -> HashMap<&'m str, &'m Map
     containers
 }
 
-/// Whether something may happen that restarts all containers, whatever they say themselves; or without the rules of
-/// containers, whether the pod restarts them all.
+/// Whether a rule may restart all containers; or without restart rules of containers, whether the pod's
+/// policy restarts them all.
 ///
 /// Upstream: pkg/api/v1/pod/util.go, AllContainersCouldRestart (v1.36.4).
 fn all_may_restart(spec: &Map, rules: &PodRules) -> bool {

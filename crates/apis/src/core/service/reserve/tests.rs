@@ -17,7 +17,7 @@ use crate::shared::testing::{ground, tree};
 
 const PORTS: PortRange = PortRange { first: 30000, last: 30063 };
 
-/// A server as far as the engine knows one.
+/// The parts of a server that the registry needs.
 struct Server {
     catalog: Arc<Catalog>,
     ground: Ground,

@@ -1,4 +1,4 @@
-//! What must hold for the addresses of a service, their families, and the policy of families.
+//! Validation of cluster IPs, IP families, and the family policy.
 
 use std::collections::HashSet;
 
@@ -75,7 +75,7 @@ fn check_first(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Whether each is an address, or `None` and alone.
+/// Checks that each is an address, or a single `None`.
 fn check_each(spec: &Map, old: Option<&Map>, strictness: Strictness, errors: &mut FieldErrors) -> bool {
     let (at, all) = (Path::root("spec.clusterIPs"), spec.list("clusterIPs"));
     let old: HashSet<&str> = old.into_iter().flat_map(|it| texts(it, "clusterIPs")).collect();

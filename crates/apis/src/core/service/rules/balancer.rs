@@ -1,4 +1,4 @@
-//! What must hold for what only load balancers have.
+//! Validation of load balancer fields.
 
 use std::collections::HashSet;
 

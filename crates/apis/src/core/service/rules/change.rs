@@ -1,4 +1,4 @@
-//! What must hold when a service changes: once it has an address, it keeps it.
+//! Validation of updates of services: a cluster IP is immutable once it is set.
 
 use keelson_object::{FieldErrors, Map, Path, Value};
 

@@ -1,4 +1,4 @@
-//! What must hold for the ports of a service.
+//! Validation of service ports.
 
 use std::collections::HashSet;
 

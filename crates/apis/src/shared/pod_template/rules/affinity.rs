@@ -82,7 +82,7 @@ fn check_term(term: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErr
     errors.invalid_each(&at.key("topologyKey"), key, name_rules::qualified_name(key));
 }
 
-/// Whether a term of the pod has a selector that no new pod may have.
+/// Whether a term of the pod has a selector that is invalid for new pods.
 ///
 /// Upstream: pkg/api/pod/util.go, hasInvalidLabelValueInAffinitySelector (v1.36.4).
 pub(super) fn has_wrong_selector(spec: &Map) -> bool {
@@ -100,7 +100,7 @@ pub(super) fn has_wrong_selector(spec: &Map) -> bool {
     !errors.is_empty()
 }
 
-/// Whether the pod requires a node whose label has what no label can have.
+/// Whether the required node affinity has an invalid label value.
 pub(super) fn has_wrong_node_value(spec: &Map) -> bool {
     let nodes = spec.map("affinity").and_then(|it| it.map("nodeAffinity"));
     nodes.and_then(|it| it.map(REQUIRED)).is_some_and(node_selector::has_wrong_value)

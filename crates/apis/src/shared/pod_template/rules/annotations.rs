@@ -1,4 +1,4 @@
-//! Annotations that mean something to pods.
+//! Validation of annotations of pods.
 
 mod profiles;
 
@@ -11,24 +11,24 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 
 use super::{PodRules, tolerations};
 
-/// Says that the pod is the image of one that a node runs by itself.
+/// The annotation of mirror pods, which show the static pods of a node.
 pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// How much it hurts to delete the pod, compared to others of its set.
+/// The annotation with the cost of deleting the pod, compared to others of its ReplicaSet.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
-/// Tolerations, as they were told before there was a field.
+/// The annotation for tolerations, from before there was a field.
 const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
 
-/// All annotations together.
+/// The largest total size of annotations.
 const MAX_SIZE: usize = 256 * 1024;
 
 /// Annotations, of a pod or of a template.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Annotations<'a> {
-    /// Those of an object.
+    /// Annotations of an object.
     OfPod(&'a StringMap),
-    /// Those in a template, if there are any.
+    /// Annotations of a template, if there are any.
     OfTemplate(Option<&'a Map>),
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn check(
     profiles::check(annotations, spec, at, errors);
 }
 
-/// Checks that annotations and fields tell the same profiles, of a new pod or template.
+/// Checks that annotations and fields of a new pod or template have the same profiles.
 pub(crate) fn check_profiles(
     annotations: Annotations<'_>,
     spec: &Map,
@@ -152,7 +152,7 @@ fn check_tolerations(text: &str, rules: &PodRules, at: &Path<'_>, errors: &mut F
     }
 }
 
-/// Whether the deletion cost is a number, or absent: no plus sign, no leading zeros.
+/// Whether the deletion cost is a valid number, or absent: no plus sign, no leading zeros.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, GetDeletionCostFromPodAnnotations (v1.36.4).
 pub(super) fn is_deletion_cost(annotations: Annotations<'_>) -> bool {

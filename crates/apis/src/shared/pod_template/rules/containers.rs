@@ -1,4 +1,4 @@
-//! What must hold for containers: those that do the work, those that run before, and those that are added later.
+//! Validation of containers, init containers and ephemeral containers.
 
 mod env;
 mod handlers;
@@ -87,7 +87,7 @@ fn check_init<'s>(around: &Around<'s>, at: &Path<'_>, names: &mut Names<'s>, err
     }
 }
 
-/// What a container that is added later cannot have, in upstream's order; the second tells what is always there.
+/// Fields that ephemeral containers cannot have, in upstream's order; the flag marks those that may be empty.
 const NOT_EPHEMERAL: [(&str, bool); 9] = [
     ("ports", true),
     ("resources", true),

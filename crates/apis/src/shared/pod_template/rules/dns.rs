@@ -1,4 +1,4 @@
-//! How a pod finds others by name.
+//! Validation of the DNS policy and configuration of pods.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
@@ -6,10 +6,10 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 use super::{PodRules, check_one_of};
 use crate::shared::addresses;
 
-/// Where names are looked up.
+/// The DNS policies.
 const POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
-/// What libc can do: servers, domains to search, and characters of these.
+/// The limits of libc: name servers, search domains, and their total length.
 const MAX_SERVERS: usize = 3;
 const MAX_SEARCHES: usize = 32;
 const MAX_SEARCH_CHARS: usize = 2048;
@@ -77,7 +77,7 @@ fn check_searches(config: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut Fi
     }
 }
 
-/// Whether a pod searches where only the relaxed rules let it.
+/// Whether a pod has search domains that only the relaxed rules allow.
 ///
 /// Upstream: pkg/api/pod/util.go, hasDotOrUnderscore (v1.36.4).
 pub(super) fn has_relaxed_search(spec: &Map) -> bool {

@@ -76,7 +76,7 @@ const RESOURCES: [&str; 6] = [
     "requests.memory",
 ];
 
-/// Checks an amount of a container's resources, told in units of a divisor.
+/// Checks a reference to a resource of a container, in units of a divisor.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateContainerResourceFieldSelector (v1.36.4).
 pub(super) fn check_resource(field: &Map, at: &Path<'_>, errors: &mut FieldErrors) {

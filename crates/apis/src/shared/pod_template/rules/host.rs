@@ -1,4 +1,4 @@
-//! What a pod shares with its node: network, users, names.
+//! Validation of what a pod shares with its node: network, users, names.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path};
@@ -8,12 +8,12 @@ use super::{PodRules, dns, visit};
 /// The longest name of a machine.
 const MAX_HOST_NAME: usize = 64;
 
-/// Whether the pod uses the network of the node.
+/// Whether the pod uses the host network.
 pub(super) fn shares_network(spec: &Map) -> bool {
     spec.bool("hostNetwork") == Some(true)
 }
 
-/// Whether root in a container is root on the node.
+/// Whether the pod uses the host's user namespace.
 pub(super) fn shares_users(spec: &Map) -> bool {
     spec.bool("hostUsers") != Some(false)
 }

@@ -1,4 +1,4 @@
-//! What the rules of a pod depend on beside the pod: features, and what an object that is there already may keep.
+//! Options of the pod rules: feature gates, and what an existing object may keep.
 
 pub(super) mod containers;
 
@@ -10,18 +10,18 @@ use super::annotations::{self, Annotations};
 use super::{affinity, dns, host, paths, resources, security, topology, visit};
 use crate::catalog::Settings;
 
-/// What is allowed beside the usual. Features that no version which can be emulated lacks have no field.
+/// Relaxations of the rules. Features that every emulated version has are not listed.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, PodValidationOptions (v1.36.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PodRules {
-    /// The deletion cost may be no number.
+    /// The deletion cost may be an invalid number.
     pub(crate) any_deletion_cost: bool,
-    /// Selectors of affinity terms may hold values that are no label values.
+    /// Selectors of affinity terms may have invalid label values.
     pub(crate) any_selector_value: bool,
     /// Huge pages need not come in whole pages.
     pub(crate) indivisible_huge_pages: bool,
-    /// Selectors of spread constraints may hold values that are no label values.
+    /// Selectors of spread constraints may have invalid label values.
     pub(crate) any_spread_selector: bool,
     /// The path of a projected token may leave its volume.
     pub(crate) any_token_path: bool,
@@ -35,7 +35,7 @@ pub(crate) struct PodRules {
     pub(crate) pod_level_resources: bool,
     /// `spec.resources` may be resized in place.
     pub(crate) pod_level_resize: bool,
-    /// Required node affinity may hold values that are no label values.
+    /// Required node affinity may have invalid label values.
     pub(crate) any_node_affinity_value: bool,
     /// `matchLabelKeys` of spread constraints counts.
     pub(crate) spread_match_label_keys: bool,
@@ -59,7 +59,7 @@ pub(crate) struct PodRules {
     pub(crate) host_network_without_host_users: bool,
     /// A container may restart all others.
     pub(crate) restart_all_containers: bool,
-    /// Statuses may tell the digest of an image volume.
+    /// Statuses may contain the digest of an image volume.
     pub(crate) image_volume_digest: bool,
     /// Search domains may contain underscores, and be a dot.
     pub(crate) relaxed_searches: bool,
@@ -74,7 +74,7 @@ pub(crate) struct PodRules {
 }
 
 impl Default for PodRules {
-    /// As features are unless somebody switches them.
+    /// The rules for the default feature gates.
     fn default() -> PodRules {
         PodRules {
             any_deletion_cost: false,
@@ -135,13 +135,13 @@ impl PodRules {
         }
     }
 
-    /// The same for a pod itself.
+    /// The same for pods, not templates.
     pub(crate) fn for_pod(self) -> PodRules {
         PodRules { is_pod: true, ..self }
     }
 
-    /// The rules for a change of a pod or template whose spec was `old` and whose annotations were `was`: what it
-    /// did wrong before it may go on to do.
+    /// The rules for an update of a pod or template whose spec was `old` and whose annotations were `was`:
+    /// invalid values that were there before may stay.
     ///
     /// Upstream: pkg/api/pod/util.go, GetValidationOptionsFromPodSpecAndMeta (v1.36.4).
     pub(crate) fn after(self, old: &Map, was: Annotations<'_>) -> PodRules {

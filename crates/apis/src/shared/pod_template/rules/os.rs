@@ -7,8 +7,8 @@ use super::visit;
 const LINUX: &str = "windows options cannot be set for a linux pod";
 const WINDOWS: &str = "cannot be set for a windows pod";
 
-/// What a pod of Windows cannot have, by the order of upstream: the fields of the security context, and those that
-/// stand beside it.
+/// Fields that Windows pods cannot have, in upstream's order: those of the security context, and those beside
+/// it.
 const OF_POD: [(&str, bool); 15] = [
     ("appArmorProfile", true),
     ("seLinuxOptions", true),
@@ -27,7 +27,7 @@ const OF_POD: [(&str, bool); 15] = [
     ("seLinuxChangePolicy", true),
 ];
 
-/// What the security context of a container of Windows cannot have.
+/// Fields that the security context of a Windows container cannot have.
 const OF_CONTAINER: [&str; 10] = [
     "appArmorProfile",
     "seLinuxOptions",
@@ -84,7 +84,7 @@ fn check_windows(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// `hostPID` and `hostIPC` are no pointers and `sysctls` is a list: nothing is not something.
+/// `hostPID` and `hostIPC` are not pointers and `sysctls` is a list: empty counts as absent.
 fn is_set(holder: &Map, field: &str) -> bool {
     match field {
         "hostPID" | "hostIPC" => holder.bool(field) == Some(true),

@@ -31,7 +31,7 @@ pub(crate) fn check_unreserved(path: &str, at: &Path<'_>, errors: &mut FieldErro
     }
 }
 
-/// Whether a projected token goes to where no file may go.
+/// Whether a projected token has a path outside its volume.
 ///
 /// Upstream: pkg/api/pod/util.go, hasNonLocalProjectedTokenPath (v1.36.4).
 pub(super) fn has_wrong_token_path(spec: &Map) -> bool {
@@ -41,7 +41,7 @@ pub(super) fn has_wrong_token_path(spec: &Map) -> bool {
     paths.any(|path| path.starts_with('/') || path.starts_with("..") || has_backsteps(path))
 }
 
-/// Whether a path leads up somewhere.
+/// Whether a path contains `..`.
 pub(crate) fn has_backsteps(path: &str) -> bool {
     path.split('/').any(|step| step == "..")
 }

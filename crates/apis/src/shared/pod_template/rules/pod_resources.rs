@@ -1,4 +1,4 @@
-//! What a pod as a whole needs and may have.
+//! Validation of pod-level resources.
 
 use keelson_object::scalar::Quantity;
 use keelson_object::{FieldErrors, Map, Path};
@@ -51,7 +51,7 @@ fn check_sums(spec: &Map, resources: &Map, at: &Path<'_>, errors: &mut FieldErro
     }
 }
 
-/// What is more than the pod has of it, where the pod says how much it has.
+/// The resources whose need exceeds the pod-level amount, where there is one.
 fn beyond<'a>(
     needed: &'a Amounts,
     of_pod: &'a Amounts,

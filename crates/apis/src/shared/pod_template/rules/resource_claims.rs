@@ -8,7 +8,7 @@ use keelson_object::{FieldErrors, Map, ObjectMeta, Path};
 
 use super::annotations::MIRROR;
 
-/// Checks the claims and tells their names.
+/// Checks the claims and returns their names.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validatePodResourceClaims (v1.36.4).
 pub(super) fn check<'s>(
@@ -62,7 +62,7 @@ fn check_source(claim: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// As upstream shows a claim.
+/// A claim as upstream shows it.
 fn shown(claim: &Map) -> String {
     let or_null = |field| claim.str(field).map_or_else(|| "null".to_owned(), quote);
     format!(

@@ -1,4 +1,4 @@
-//! What containers and pods need and may have.
+//! Validation of requests and limits of containers and pods.
 
 mod claims;
 pub(crate) mod names;
@@ -10,12 +10,12 @@ use std::cmp::Ordering;
 use super::{Around, PodRules, visit};
 use crate::shared::lookup::Lookup;
 
-/// What a pod may have as a whole.
+/// The resources that can be set at the pod level.
 ///
 /// Upstream: component-helpers/resource/helpers.go, SupportedPodLevelResources (v1.36.4).
 const OF_POD: [&str; 3] = ["cpu", "hugepages-", "memory"];
 
-/// Whose resources they are.
+/// The owner of the resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// A container.
@@ -41,7 +41,7 @@ pub(crate) fn check(
     claims::check(resources.list("claims"), &around.claims, &at.key("claims"), errors);
 }
 
-/// What it costs to run the pod at all, checked like limits.
+/// Checks the overhead of a pod, like limits.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateOverhead (v1.36.4).
 pub(crate) fn check_overhead(overhead: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -154,7 +154,7 @@ fn is_whole_pages(name: &str, amount: &Quantity) -> bool {
     })
 }
 
-/// Whether the pod has huge pages that are no whole pages.
+/// Whether the pod has huge page amounts that are not whole pages.
 ///
 /// Upstream: pkg/api/pod/util.go, usesIndivisibleHugePagesValues (v1.36.4).
 pub(super) fn has_broken_pages(spec: &Map) -> bool {

@@ -1,4 +1,4 @@
-//! What a pod waits for, and how much it matters.
+//! Validation of readiness gates, scheduling gates and priority.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use keelson_object::{FieldErrors, Map, Path};
 
 use super::{check_name, check_one_of};
 
-/// Conditions that must hold before the pod is ready, and gates that must be gone before it is scheduled.
+/// Checks readiness gates, which must be true before the pod is ready, and scheduling gates, which must be
+/// removed before it is scheduled.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateReadinessGates and validateSchedulingGates (v1.36.4).
 pub(super) fn check_gates(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {

@@ -1,4 +1,4 @@
-//! Which taints of nodes a pod puts up with.
+//! Validation of tolerations.
 
 use keelson_object::scalar::quote;
 use keelson_object::selector::name_rules;
@@ -6,7 +6,7 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 
 use super::PodRules;
 
-/// What a taint does.
+/// The effects of taints.
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateTolerations (v1.36.4).

@@ -1,4 +1,4 @@
-//! How the pods of a set are spread over domains.
+//! Validation of topology spread constraints.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,7 +40,7 @@ pub(super) fn check(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut Fi
     }
 }
 
-/// What a constraint is known by.
+/// The key of a constraint.
 fn pair(constraint: &Map) -> (&str, &str) {
     let text = |field| constraint.str(field).unwrap_or_default();
     (text("topologyKey"), text("whenUnsatisfiable"))
@@ -84,8 +84,8 @@ fn check_keys(constraint: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut Fi
     }
 }
 
-/// Keys of labels whose values come from the pod itself. When this is called, what they say is in the selector
-/// already: a key that is there twice is one that the author put there too.
+/// Checks label keys whose values come from the pod itself. At this point their requirements are in the
+/// selector already: a key that is there twice was also set by the author.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateMatchLabelKeysAndMismatchLabelKeys (v1.36.4).
 pub(super) fn check_label_keys(holder: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -150,7 +150,7 @@ fn expression_keys(selector: &Map) -> impl Iterator<Item = &str> {
     selector.maps("matchExpressions").map(|it| it.str("key").unwrap_or_default())
 }
 
-/// Whether a constraint has `matchLabelKeys` that no new pod may have.
+/// Whether a constraint has `matchLabelKeys` that are invalid for new pods.
 ///
 /// Upstream: pkg/api/pod/util.go, hasInvalidTopologySpreadConstrainMatchLabelKeys (v1.36.4).
 pub(super) fn breaks_match_label_keys(spec: &Map) -> bool {
@@ -159,7 +159,7 @@ pub(super) fn breaks_match_label_keys(spec: &Map) -> bool {
     !errors.is_empty()
 }
 
-/// The same by the rules without the merge.
+/// The same by the rules without the merge into the selector.
 ///
 /// Upstream: pkg/api/pod/util.go, hasLegacyInvalidTopologySpreadConstrainMatchLabelKeys (v1.36.4).
 pub(super) fn breaks_unmerged_match_label_keys(spec: &Map) -> bool {

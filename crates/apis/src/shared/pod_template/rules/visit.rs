@@ -14,12 +14,12 @@ pub(crate) struct Placed<'s> {
     pub(crate) container: &'s Map,
 }
 
-/// All containers: those that run first, those that stay, those that somebody added to look around.
+/// All containers: init containers, containers and ephemeral containers.
 pub(crate) fn containers(spec: &Map) -> impl Iterator<Item = &Map> {
     placed(spec).map(|it| it.container)
 }
 
-/// All containers with their places.
+/// All containers with their paths.
 ///
 /// Upstream: pkg/apis/core/pods/helpers.go, VisitContainersWithPath (v1.36.4).
 pub(crate) fn placed(spec: &Map) -> impl Iterator<Item = Placed<'_>> {

@@ -1,4 +1,4 @@
-//! What pods of Windows have.
+//! Validation of Windows options.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path};
@@ -120,7 +120,7 @@ pub(super) fn check_host_process(spec: &Map, rules: &PodRules, at: &Path<'_>, er
     }
 }
 
-/// What a pod or a container says.
+/// The value of a pod or a container.
 fn host_process(holder: &Map) -> Option<bool> {
     holder.map("securityContext")?.map("windowsOptions")?.bool("hostProcess")
 }

@@ -1,4 +1,4 @@
-//! What authors of containers should know.
+//! Warnings about containers.
 
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ fn has_field(holder: &Map, profile: &str) -> bool {
     holder.map("securityContext").is_some_and(|it| it.map(profile).is_some())
 }
 
-/// Of pods, the profiles of AppArmor are told when they become fields.
+/// For pods, the warnings about AppArmor profiles are given when they are converted to fields.
 fn warn_of_profiles(subject: &Subject<'_>, container: &Map, at: &Path<'_>, warnings: &mut Vec<String>) {
     let name = container.str("name").unwrap_or_default();
     let key = format!("{SECCOMP_CONTAINER}{name}");
@@ -63,7 +63,7 @@ fn warn_of_profiles(subject: &Subject<'_>, container: &Map, at: &Path<'_>, warni
     }
 }
 
-/// A variable that is there again and says more than it said before, `$(PATH):/bin`, is meant so.
+/// A repeated variable that extends its previous value, like `$(PATH):/bin`, is intended.
 fn warn_of_env(container: &Map, at: &Path<'_>, warnings: &mut Vec<String>) {
     if container.list("env").len() < 2 {
         return;

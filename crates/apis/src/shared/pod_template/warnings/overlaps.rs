@@ -1,6 +1,6 @@
-//! Files whose paths get in each other's way: the same one, or one below the other.
+//! Overlapping file paths in volumes: the same path, or one below the other.
 //!
-//! The paths are kept as a tree, so that nobody compares all with all. After `a`, `b/c` and `b/d`:
+//! The paths are kept as a tree, so that not every pair has to be compared. After `a`, `b/c` and `b/d`:
 //!
 //! ```text
 //! root ─┬─ a  (0)
@@ -14,14 +14,14 @@ use std::collections::HashMap;
 
 use keelson_object::scalar::quote;
 
-/// What is told at most: the header that carries warnings has room for fewer.
+/// The largest number of warnings: the header has room for fewer.
 const MOST: usize = 256;
 
 /// A file of a volume.
 pub(super) struct File<'s> {
-    /// Where it goes.
+    /// The path of the file.
     pub(super) path: &'s str,
-    /// Where it comes from; may be empty.
+    /// The source of the file; may be empty.
     pub(super) source: String,
 }
 
@@ -36,7 +36,7 @@ impl File<'_> {
 
 /// The files of a volume so far.
 pub(super) struct Tree<'s> {
-    /// What warnings begin with.
+    /// The beginning of the warnings.
     subject: String,
     files: Vec<File<'s>>,
     /// The child of a node by the name of the step; nodes are positions in `nodes`.
@@ -57,7 +57,7 @@ impl<'s> Tree<'s> {
         Tree { subject, files: Vec::new(), steps: HashMap::new(), nodes: vec![Node::default()], told: 0 }
     }
 
-    /// Adds a file, and tells which ones are in its way.
+    /// Adds a file, and warns about files that overlap with it.
     pub(super) fn add(&mut self, file: File<'s>, warnings: &mut Vec<String>) {
         let path = file.path.trim_end_matches('/');
         if path.is_empty() {
@@ -94,7 +94,7 @@ impl<'s> Tree<'s> {
         child
     }
 
-    /// The files below a node, but no more than can be told.
+    /// The files below a node, up to the largest number of warnings.
     fn below(&self, node: usize, met: &mut Vec<usize>) {
         let mut left: Vec<usize> = self.nodes[node].children.clone();
         while let Some(node) = left.pop() {

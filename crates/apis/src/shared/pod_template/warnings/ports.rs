@@ -1,4 +1,4 @@
-//! Ports that are told twice.
+//! Warnings about duplicate ports.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use keelson_object::{Map, Path};
 
 use super::super::rules::visit;
 
-/// What is told at most: the header that carries warnings has room for fewer.
+/// The largest number of warnings: the header has room for fewer.
 const MOST: usize = 256;
 
 /// Upstream: pkg/api/pod/warnings.go, warningsForPodSpecAndMeta (v1.36.4), ports.
@@ -82,7 +82,7 @@ impl Port<'_> {
         at.key(list).index(container).key("ports").index(position).to_string()
     }
 
-    /// As Go prints the struct.
+    /// The form that Go prints for the struct.
     fn as_go(&self) -> String {
         format!(
             "{{Name:{} HostPort:{} ContainerPort:{} Protocol:{} HostIP:{}}}",
@@ -101,10 +101,10 @@ fn how_alike(port: &Port<'_>, other: &Port<'_>) -> &'static str {
     }
 }
 
-/// The ports so far, by what makes them like others, so that nobody compares all with all.
+/// The ports so far, indexed by what makes them duplicates, so that not every pair has to be compared.
 ///
-/// Ports of the same number and protocol are alike if one of them has no port on the node; if both have the same one
-/// on the same address; if both have the same one and one of them says no address.
+/// Ports with the same number and protocol are duplicates if one of them has no host port; if both have the
+/// same host port and the same host IP; if both have the same host port and one of them has no host IP.
 #[derive(Default)]
 struct Seen<'s> {
     all: HashMap<(i64, &'s str), Vec<usize>>,

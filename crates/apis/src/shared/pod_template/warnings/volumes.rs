@@ -1,4 +1,4 @@
-//! What authors of volumes should know.
+//! Warnings about volumes.
 
 use keelson_object::scalar::quote;
 use keelson_object::{Map, Path};
@@ -6,7 +6,7 @@ use keelson_object::{Map, Path};
 use super::overlaps::{File, Tree};
 use crate::shared::claim_rules;
 
-/// Sources that are no longer served, in upstream's order and spelling.
+/// Volume sources that no longer work, in upstream's order and spelling.
 const OUTDATED: [(&str, &str, &str); 9] = [
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -19,7 +19,7 @@ const OUTDATED: [(&str, &str, &str); 9] = [
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-/// Sources that are no longer served, then files that get in each other's way.
+/// Warns about sources that no longer work, then about overlapping files.
 pub(super) fn warn(spec: &Map, at: &Path<'_>, warnings: &mut Vec<String>) {
     for (position, volume) in spec.maps("volumes").enumerate() {
         let at = at.index(position);
@@ -64,7 +64,8 @@ fn warn_of_overlaps(volume: &Map, warnings: &mut Vec<String>) {
     }
 }
 
-/// The files of one source of a projected volume. Where a source says several, upstream looks at the first only.
+/// The files of one source of a projected volume. If a source sets several types, upstream reads the first
+/// only.
 fn for_each_file<'s>(source: &'s Map, mut take: impl FnMut(File<'s>)) {
     let text = |holder: &'s Map, field| holder.str(field).unwrap_or_default();
     let with_items =

@@ -1,5 +1,5 @@
-//! Profiles of seccomp and AppArmor were annotations once: what is still said there must be right, and not say
-//! something else than the fields.
+//! Seccomp and AppArmor profiles in annotations, from before there were fields: they must be valid, and agree
+//! with the fields.
 
 use std::collections::HashSet;
 
@@ -11,11 +11,11 @@ use crate::shared::pod_template::rules::{paths, visit};
 
 /// The profile of seccomp for the whole pod.
 const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
-/// Before the name of a container: its profile of seccomp.
+/// The prefix before the name of a container: its seccomp profile.
 const SECCOMP_OF: &str = "container.seccomp.security.alpha.kubernetes.io/";
-/// Before the name of a container: its profile of AppArmor.
+/// The prefix before the name of a container: its AppArmor profile.
 pub(crate) const APP_ARMOR_OF: &str = "container.apparmor.security.beta.kubernetes.io/";
-/// Before the name of a profile of the node.
+/// The prefix of a profile that is on the node.
 const LOCALHOST: &str = "localhost/";
 
 /// The longest name of a profile.
@@ -59,7 +59,7 @@ fn check_seccomp(profile: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Whether fields say the same as annotations, of a new pod or template.
+/// Checks that fields and annotations of a new pod or template agree.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateSeccompAnnotationsAndFields and
 /// validateAppArmorAnnotationsAndFieldsMatchOnCreate (v1.36.4).

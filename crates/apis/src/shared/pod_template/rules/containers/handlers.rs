@@ -1,4 +1,4 @@
-//! What a node does with a container while it runs: probes, and what happens at its start and end.
+//! Validation of probes and lifecycle hooks.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path};

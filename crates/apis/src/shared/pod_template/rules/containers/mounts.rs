@@ -7,7 +7,7 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 use crate::shared::edit::is_set;
 use crate::shared::pod_template::rules::{Around, paths};
 
-/// Where volumes of one sort stand in a container. Of several with one name the last counts.
+/// The paths of volumes in a container. Of several with the same name the last counts.
 struct Places<'c> {
     by_name: HashMap<&'c str, &'c str>,
     paths: HashSet<&'c str>,
@@ -36,8 +36,8 @@ pub(super) fn check(container: &Map, at: &Path<'_>, around: &Around<'_>, errors:
     }
 }
 
-/// Upstream: pkg/apis/core/validation/validation.go, ValidateVolumeMounts (v1.36.4). What is wrong with the way a
-/// volume is mounted is told at the list.
+/// Upstream: pkg/apis/core/validation/validation.go, ValidateVolumeMounts (v1.36.4). Errors about how a
+/// volume is mounted, such as its propagation, are reported at the list.
 fn check_mounts(container: &Map, list_at: &Path<'_>, around: &Around<'_>, errors: &mut FieldErrors) {
     let devices = Places::of(container, "volumeDevices", "devicePath");
     let mut seen = HashSet::new();

@@ -34,7 +34,7 @@ pub(super) fn check(container: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A port of the host goes to one container only.
+/// Checks that a host port is used by one container only.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, AccumulateUniqueHostPorts (v1.36.4).
 pub(super) fn check_host_ports<'c>(

@@ -1,4 +1,4 @@
-//! What happens to a container that ends or gets another size, and when its image is pulled.
+//! Validation of restart rules, resize policies and pull policies.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What a container may do on its node.
+//! Validation of the security context of containers.
 
 use keelson_object::{FieldErrors, Map, Path};
 
@@ -34,7 +34,7 @@ pub(super) fn check(context: &Map, at: &Path<'_>, around: &Around<'_>, errors: &
     check_app_armor(context.map("appArmorProfile"), &at.key("appArmorProfile"), errors);
 }
 
-/// Who may not get more rights must not have them all to begin with.
+/// `allowPrivilegeEscalation: false` contradicts containers that are privileged already.
 fn check_escalation(context: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     if context.bool("privileged") == Some(true) {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";

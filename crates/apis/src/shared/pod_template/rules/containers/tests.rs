@@ -5,7 +5,7 @@ use keelson_object::{FieldErrors, Path};
 use crate::shared::pod_template::rules::{PodRules, check_spec};
 use crate::shared::testing::tree;
 
-/// What is wrong with a spec that has `fields` beside what it must have.
+/// Checks the errors of a spec that has `fields` beside the required ones.
 fn check(rules: PodRules, fields: &str, expected: &[&str]) {
     let text = format!(
         r#"{{"terminationGracePeriodSeconds": 30, "restartPolicy": "Always", "dnsPolicy": "ClusterFirst", {fields}}}"#

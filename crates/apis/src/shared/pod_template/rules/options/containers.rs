@@ -1,8 +1,8 @@
-//! What containers made use of before.
+//! Features that the containers of an old object use.
 
 use keelson_object::Map;
 
-/// Whether a variable comes from a file.
+/// Whether an environment variable comes from a file.
 pub(super) fn reads_file(container: &Map) -> bool {
     container.maps("env").any(|it| it.map("valueFrom").is_some_and(|it| it.map("fileKeyRef").is_some()))
 }

@@ -1,7 +1,7 @@
-//! Which claims of the pod a container uses.
+//! Validation of the resource claims of a container.
 //!
-//! An entry names a claim, or one request of it (`request`). Naming the whole after a part, a part after the whole, or
-//! anything twice is a mistake.
+//! An entry names a claim, or one request of it (`request`). Naming the whole claim after a part, a part
+//! after the whole claim, or anything twice is an error.
 
 use std::collections::{HashMap, HashSet};
 

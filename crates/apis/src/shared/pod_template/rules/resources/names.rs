@@ -3,7 +3,7 @@
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Path};
 
-/// What names of huge pages begin with; the size follows.
+/// The prefix of huge pages; the size follows.
 pub(crate) const HUGE_PAGES: &str = "hugepages-";
 
 /// Upstream: pkg/apis/core/helper/helpers.go, integerResources (v1.36.4).
@@ -34,19 +34,19 @@ const MEASURED: [&str; 11] = [
     "requests.storage",
 ];
 
-/// Whether it is pages of memory.
+/// Whether it is a huge page resource.
 pub(crate) fn is_huge_pages(name: &str) -> bool {
     name.starts_with(HUGE_PAGES)
 }
 
-/// Whether it belongs to Kubernetes.
+/// Whether it is a resource of Kubernetes itself.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, IsNativeResource (v1.36.4).
 pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Whether it is something that others brought.
+/// Whether it is an extended resource.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, IsExtendedResourceName (v1.36.4).
 pub(crate) fn is_extended(name: &str) -> bool {
@@ -55,14 +55,14 @@ pub(crate) fn is_extended(name: &str) -> bool {
         && name_rules::qualified_name(&format!("requests.{name}")).is_empty()
 }
 
-/// Whether there are only whole ones.
+/// Whether its quantities must be integers.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, IsIntegerResourceName (v1.36.4).
 pub(crate) fn is_counted(name: &str) -> bool {
     COUNTED.contains(&name) || is_extended(name)
 }
 
-/// Checks a name; tells whether it is right.
+/// Checks a name; returns whether it is valid.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateResourceName (v1.36.4).
 pub(crate) fn check(name: &str, at: &Path<'_>, errors: &mut FieldErrors) -> bool {

@@ -50,7 +50,7 @@ pub(super) fn check(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut Fi
     }
 }
 
-/// Whether a setting would change the node.
+/// Whether a sysctl would change the node.
 pub(in super::super) fn has_host_sysctl(spec: &Map) -> bool {
     names_in(spec).any(|name| host_problem(name, spec).is_some())
 }
@@ -89,7 +89,7 @@ fn host_problem(name: &str, spec: &Map) -> Option<&'static str> {
     }
 }
 
-/// A name whose first separator is a slash has slashes where others have dots.
+/// A name whose first separator is a slash uses slashes instead of dots.
 ///
 /// Upstream: component-helpers/node/util/sysctl/sysctl.go, NormalizeName (v1.36.4).
 fn with_dots(name: &str) -> Cow<'_, str> {

@@ -29,7 +29,7 @@ pub(super) fn check_item(item: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_mode(item, "mode", at, errors);
 }
 
-/// The bits of a file that say who may read it.
+/// Checks the mode bits of a file.
 pub(super) fn check_mode(holder: &Map, field: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     if let Some(mode) = holder.int(field).filter(|mode| !(0..=0o777).contains(mode)) {
         let detail = "must be a number between 0 and 0777 (octal), both inclusive";

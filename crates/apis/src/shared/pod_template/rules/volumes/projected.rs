@@ -14,7 +14,7 @@ use crate::shared::volume_sources::require;
 /// The keys that a pod can have made for it.
 const KEY_TYPES: [&str; 6] = ["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
 
-/// How long the certificate of a pod may live: those of our own signers, and others.
+/// The longest lifetime of a pod certificate: with signers of Kubernetes, and with others.
 const MAX_KUBERNETES_SECONDS: i64 = 24 * 60 * 60;
 const MAX_SECONDS: i64 = 91 * 24 * 60 * 60;
 
@@ -54,7 +54,7 @@ struct Files<'s> {
 }
 
 impl<'s> Files<'s> {
-    /// Takes a path; `shown` is what upstream tells if it is taken already.
+    /// Records a path; `shown` is in upstream's message if it occurred before.
     fn take(&mut self, path: &'s str, shown: &str, errors: &mut FieldErrors) {
         if !self.seen.insert(path) {
             errors.invalid(self.at, shown, "conflicting duplicate paths");
@@ -144,7 +144,7 @@ impl<'s> Files<'s> {
     }
 }
 
-/// A token tells what is wrong with its path at the volume, not at itself.
+/// Errors about the path of a token are reported at the volume, not at the token.
 fn check_token(token: &Map, rules: &PodRules, at: (&Path<'_>, &Path<'_>), errors: &mut FieldErrors) {
     let (at, volume_at) = at;
     let seconds = token.int("expirationSeconds").unwrap_or_default();
@@ -192,7 +192,7 @@ fn check_user_annotations(source: &Map, at: &Path<'_>, errors: &mut FieldErrors)
     annotations::check_size(annotations::Annotations::OfTemplate(Some(map)), at, errors);
 }
 
-/// As upstream shows a bundle.
+/// A trust bundle source as upstream shows it.
 fn shown(source: &Map) -> String {
     let value = |field| source.get(field).unwrap_or(&Value::Null).shown();
     format!(

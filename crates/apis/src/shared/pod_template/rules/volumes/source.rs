@@ -77,7 +77,7 @@ pub(super) fn check(volume: &Map, pod_name: &str, rules: &PodRules, at: &Path<'_
     }
 }
 
-/// Where a source is told to be one too many: as upstream spells it.
+/// The path at which a second source is reported, in upstream's spelling.
 fn place(kind: &str) -> &str {
     match kind {
         "cephfs" => "cephFS",
