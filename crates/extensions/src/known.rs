@@ -10,7 +10,7 @@ use crate::conditions::{self, GroupNames, NAMES_ACCEPTED};
 
 /// All definitions, by name. Schemas are large; they are read from the bytes when a definition is looked at.
 #[derive(Default)]
-pub struct Known {
+pub(crate) struct Known {
     definitions: HashMap<SmolStr, Entry>,
     /// The names of the definitions of each group.
     groups: HashMap<SmolStr, BTreeSet<SmolStr>>,
@@ -24,7 +24,7 @@ struct Entry {
 
 impl Known {
     /// Adds or replaces a definition.
-    pub fn set(&mut self, live: &Live, frozen: &Arc<Frozen>) -> Result<()> {
+    pub(crate) fn set(&mut self, live: &Live, frozen: &Arc<Frozen>) -> Result<()> {
         let outline = outline(live.look_at(frozen)?);
         let name = outline.meta.name.clone();
         self.groups.entry(group_of(&outline)).or_default().insert(name.clone());
@@ -33,7 +33,7 @@ impl Known {
     }
 
     /// Removes a definition and gives its group.
-    pub fn remove(&mut self, name: &str) -> Option<SmolStr> {
+    pub(crate) fn remove(&mut self, name: &str) -> Option<SmolStr> {
         let entry = self.definitions.remove(name)?;
         let group = group_of(&entry.outline);
         if let Some(names) = self.groups.get_mut(&group) {
@@ -46,29 +46,29 @@ impl Known {
     }
 
     /// The names of all definitions.
-    pub fn names(&self) -> Vec<SmolStr> {
+    pub(crate) fn names(&self) -> Vec<SmolStr> {
         self.definitions.keys().cloned().collect()
     }
 
     /// The revision of a definition.
-    pub fn revision(&self, name: &str) -> Option<u64> {
+    pub(crate) fn revision(&self, name: &str) -> Option<u64> {
         self.definitions.get(name).map(|it| it.frozen.revision())
     }
 
     /// The whole definition, without its managers.
-    pub fn definition(&self, live: &Live, name: &str) -> Result<Option<Object>> {
+    pub(crate) fn definition(&self, live: &Live, name: &str) -> Result<Option<Object>> {
         self.definitions.get(name).map(|it| live.look_at(&it.frozen)).transpose()
     }
 
     /// The names that the other definitions of its group have.
-    pub fn names_beside(&self, definition: &Object) -> GroupNames {
+    pub(crate) fn names_beside(&self, definition: &Object) -> GroupNames {
         let names = self.groups.get(&group_of(definition)).into_iter().flatten();
         let others = names.filter(|name| **name != definition.meta.name);
         others.filter_map(|name| self.definitions.get(name)).map(|it| &it.outline).collect()
     }
 
     /// The definitions of a group whose names are not accepted.
-    pub fn waiting(&self, group: &str) -> Vec<SmolStr> {
+    pub(crate) fn waiting(&self, group: &str) -> Vec<SmolStr> {
         let names = self.groups.get(group).into_iter().flatten();
         let entries = names.filter_map(|name| Some((name, self.definitions.get(name)?)));
         let waiting = entries.filter(|(_, it)| !conditions::is_true(&it.outline, NAMES_ACCEPTED));
