@@ -118,7 +118,7 @@ impl Etcd {
         self.gateway("kv/compaction", &json!({"revision": revision, "physical": true}));
     }
 
-    /// Frees space by defragmentation, and clears the alarm.
+    /// Frees space by compaction and defragmentation, and clears the alarm.
     pub fn make_space(&self) {
         self.compact();
         self.gateway("maintenance/defragment", &json!({}));
