@@ -55,7 +55,7 @@ impl Cluster {
         self.client.post("/api/v1/namespaces", &fixture::namespace(name)).await.expect(201);
     }
 
-    /// Asks for `path` until the answer is as wanted; `what` says what that is.
+    /// Requests `path` until `is_so` accepts the response; `what` describes that.
     pub async fn until(&self, what: &str, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let clock = Clock::real();
         let deadline = clock.monotonic() + PATIENCE;
@@ -69,7 +69,7 @@ impl Cluster {
         }
     }
 
-    /// The mistakes that the controllers complain of.
+    /// The errors that the controllers log.
     fn said(&self) -> String {
         let log = |name: &str| {
             let text = std::fs::read_to_string(self.plane.server.scratch().join(name)).unwrap_or_default();
@@ -160,7 +160,7 @@ async fn keep_house(plane: Weak<Plane>) {
         for pod in answer.json()["items"].as_array().into_iter().flatten() {
             addresses += 1;
             let address = format!("10.244.{}.{}", addresses / 250 % 250, addresses % 250 + 1);
-            // A pod that changes meanwhile is looked at again in the next round.
+            // A pod that changes meanwhile is handled in the next round.
             let _ = attend(&client, pod, &address).await;
         }
         clock.sleep(Duration::from_millis(100)).await;

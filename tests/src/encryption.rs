@@ -1,4 +1,4 @@
-//! Files that say what is encrypted.
+//! Encryption configuration files.
 
 use std::fmt::Write as _;
 

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::Place;
 
-/// Longer than any command takes that comes to an end.
+/// Longer than any command that ends.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// kubectl for the administrator in the place's namespace.
@@ -62,7 +62,7 @@ impl Kubectl {
         finish(&mut self.command(arguments), arguments).await
     }
 
-    /// Runs a command that must succeed, and gives its output.
+    /// Runs a command that must succeed, and returns its output.
     pub async fn ok(&self, arguments: &str) -> String {
         let said = self.run(arguments).await;
         assert!(said.success, "kubectl {arguments}: {said:?}");
@@ -76,7 +76,7 @@ impl Kubectl {
         said.stderr
     }
 
-    /// Runs `kubectl` with arguments that may hold spaces and must succeed, and gives its output.
+    /// Runs `kubectl` with arguments that may contain spaces and must succeed, and returns its output.
     pub async fn ok_args(&self, arguments: &[&str]) -> String {
         let mut command = self.command("");
         let said = finish(command.args(arguments), &arguments.join(" ")).await;

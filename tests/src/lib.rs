@@ -1,4 +1,4 @@
-//! Black-box suites: real clients against the real binary. Here is what the suites share.
+//! Black-box suites: real clients against the real binary. This library is shared by the suites.
 #![warn(missing_docs)]
 
 pub mod controllers;

@@ -1,4 +1,4 @@
-//! Programs of others that run beside a test.
+//! External programs that run beside a test.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! HTTP/1.1 byte by byte, for what no client would send.
+//! Raw HTTP/1.1, byte by byte, for requests that no client would send.
 
 use std::time::Duration;
 

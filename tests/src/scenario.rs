@@ -39,7 +39,7 @@ use serde_json::Value;
 /// The time limit for a server to see a new object, on a busy machine.
 const LEARNS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The scenarios about decisions that depend on what servers learn of a moment later.
+/// The scenarios about decisions that depend on objects which servers see a moment later.
 const FOLLOWING: [&str; 5] = ["admission", "customresources/", "nodes/", "permissions/", "rbac/escalation"];
 
 /// A dialogue.
@@ -50,7 +50,7 @@ pub struct Scenario {
     pub steps: Vec<Step>,
 }
 
-/// A question and what is compared of the answers.
+/// A request, and the compared parts of the responses.
 pub struct Step {
     /// `GET /api/v1`
     pub ask: String,
@@ -64,7 +64,7 @@ pub struct Step {
     body: Option<String>,
     /// The number of events to wait for.
     watch: Option<usize>,
-    /// The parts of a dry run's answer that show that the server knows what this step depends on.
+    /// The parts of a dry run's response that show that the server knows what this step depends on.
     until: BTreeMap<String, Value>,
     /// The names that later steps use for parts of the response, and the parts.
     save: BTreeMap<String, String>,
@@ -203,7 +203,7 @@ impl Seen {
     /// The parts before the body.
     fn of(status: StatusCode, headers: &HeaderMap) -> Seen {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        // What only we say.
+        // Warnings that only we send.
         let is_ours = |text: &String| {
             ["stored without effect: ", "the body is no JSON at "].iter().any(|ours| text.contains(ours))
         };
@@ -236,7 +236,7 @@ async fn follow(call: Call, count: usize) -> Result<Seen> {
     Ok(Seen { body: Value::from(events), ..seen })
 }
 
-/// Without what differs from one server to the next.
+/// Removes the parts that differ from one server to the next.
 fn normalized(mut value: Value, names: &Names) -> Value {
     match &mut value {
         Value::Object(map) => {

@@ -32,7 +32,7 @@ use keelson_testkit::Client;
 
 pub use case::{Case, Outcome};
 
-/// One file: an object and what is tried with it.
+/// One file: an object and its cases.
 pub struct File {
     /// `pod/containers`
     pub name: String,
@@ -66,7 +66,8 @@ impl File {
         ask::file(self, client).await.with_context(|| self.name.clone())
     }
 
-    /// Creates the object, in `namespace` if it belongs into one, and says where it is; `None` if nothing is stored.
+    /// Creates the object, in `namespace` if it is namespaced, and returns its path; `None` if nothing is
+    /// stored.
     pub async fn create(&self, client: &Client, namespace: &str) -> Result<Option<String>> {
         ask::create(&self.object, client, namespace).await.with_context(|| self.name.clone())
     }

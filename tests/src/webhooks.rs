@@ -1,4 +1,4 @@
-//! Webhooks of tests: what they answer, how they are configured, and what of a dialogue can be compared.
+//! Webhooks of tests: their answers, their configurations, and the comparable parts of a dialogue.
 
 use std::fs;
 use std::path::Path;
@@ -91,7 +91,7 @@ pub fn webhook(asked: &Asked) -> (u16, String) {
     }
 }
 
-/// A server, and the webhook it asks.
+/// A server and its webhook.
 pub struct Side {
     /// The administrator's client.
     pub client: Client,
@@ -103,19 +103,19 @@ pub struct Side {
 }
 
 impl Side {
-    /// A server that takes a while to learn of configurations.
+    /// A server that sees configurations after a while.
     pub async fn slow(client: Client) -> Side {
         Side::new(client).await.patient()
     }
 
-    /// The same server, if it takes a while to learn of configurations.
+    /// The same server, if it sees configurations after a while.
     #[must_use]
     pub fn patient(mut self) -> Side {
         self.is_late = true;
         self
     }
 
-    /// A server that knows configurations at once.
+    /// A server that sees configurations at once.
     pub async fn new(client: Client) -> Side {
         let names = ["127.0.0.1", "localhost", "hooks.hooked.svc"];
         let callee = Callee::named(&names, webhook).await.expect("a webhook");
@@ -218,8 +218,8 @@ impl Side {
 
     /// Waits until the server's cache has the object at `path` as it is stored.
     ///
-    /// Upstream begins a write with the object in its cache. If that is old, it runs admission again, and webhooks get
-    /// one more question.
+    /// Upstream begins a write with the object in its cache. If that is old, it runs admission again, and
+    /// webhooks get one more review.
     pub async fn caught_up(&self, path: &str) {
         let stored = self.client.get(path).await;
         if stored.status != 200 {
@@ -239,7 +239,7 @@ impl Side {
         self.configure("MutatingWebhookConfiguration", path, more).await;
     }
 
-    /// A configuration of one that may refuse them.
+    /// A validating configuration.
     pub async fn validating(&self, path: &str, more: &Value) {
         self.configure("ValidatingWebhookConfiguration", path, more).await;
     }
@@ -253,7 +253,7 @@ impl Side {
         self.settle().await;
     }
 
-    /// An answer without what differs from server to server.
+    /// A response without the parts that differ from server to server.
     pub fn shown(&self, answer: &Answer) -> String {
         let warnings: Vec<_> = answer.headers.get_all("warning").iter().map(|it| format!("{it:?}")).collect();
         let mut body = normalized(answer.json());
@@ -308,7 +308,7 @@ pub fn sorted_labels(line: &str) -> String {
     format!("{name}{{{}}}{value}", labels.join(","))
 }
 
-/// Our errors about webhooks say how long they took: `… (after 0.012s)`.
+/// Our errors about webhooks include the duration: `… (after 0.012s)`.
 pub fn without_time(text: &str) -> &str {
     let taken = text.strip_suffix("s)").and_then(|it| it.rsplit_once(" (after "));
     let is_time = |it: &str| it.parse::<f64>().is_ok();
@@ -356,7 +356,7 @@ fn comparable(review: Value) -> Value {
     review
 }
 
-/// A tree without what differs from server to server.
+/// A tree without the parts that differ from server to server.
 pub fn normalized(mut value: Value) -> Value {
     const OWN: [&str; 10] = [
         "uid",

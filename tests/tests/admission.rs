@@ -68,7 +68,7 @@ fn webhook(asked: &Asked) -> (u16, String) {
     )
 }
 
-/// One of the two servers, with webhooks that it asks about everything.
+/// One of the two servers, with webhooks that match everything.
 async fn side(client: &Client) -> Side {
     let callee = Callee::open(webhook).await.expect("a webhook");
     let side = Side::with(client.clone(), callee).await.patient();
@@ -102,7 +102,7 @@ fn comparable(request: Value) -> Value {
     let mut request = normalized(request);
     let mut forgotten = vec!["/userInfo"];
     if request["subResource"] == "scale" {
-        // Ours is made of the object, upstream's is what was sent.
+        // Ours is built from the object, upstream's is what was sent.
         forgotten.extend([
             "/object/metadata/resourceVersion",
             "/object/metadata/uid",
@@ -111,7 +111,7 @@ fn comparable(request: Value) -> Value {
         ]);
     }
     if request["operation"] == "DELETE" && request["resource"]["resource"] == "namespaces" {
-        // Upstream deletes the namespace that it has looked at.
+        // Upstream deletes the namespace that it has read, with preconditions.
         forgotten.push("/options/preconditions");
     }
     for path in forgotten {
@@ -123,7 +123,7 @@ fn comparable(request: Value) -> Value {
     request
 }
 
-/// Names that a server made up are its own.
+/// Replaces generated names, which differ on each server.
 fn nameless(text: &str) -> String {
     let mut parts = text.split("\"made-");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -278,7 +278,7 @@ fn streams() -> Vec<Step> {
     ]
 }
 
-/// Mutations that spoil what is not theirs, and owners that stand twice.
+/// Mutations of fields that webhooks must not change, and duplicate owners.
 fn spoilt() -> Vec<Step> {
     let map = fixture::config_map;
     let mut steps = Vec::new();
@@ -311,7 +311,7 @@ fn spoilt() -> Vec<Step> {
     steps
 }
 
-/// The answers that are compared, and what the webhooks were asked, in order.
+/// The compared responses, and the reviews that the webhooks got, in order.
 async fn dialogue(side: &Side, steps: &[Step]) -> Vec<String> {
     let mut answers = Vec::new();
     for (of, method, path, media_type, body) in steps {

@@ -164,7 +164,7 @@ impl Side {
         call.send().await
     }
 
-    /// Asks until the answer has this status.
+    /// Repeats the request until the response has this status.
     async fn wait(&self, step: &Step, status: u16) {
         let clock = Clock::real();
         let deadline = clock.monotonic() + LEARNS_WITHIN;
@@ -214,7 +214,7 @@ fn normalized(mut value: Value) -> Value {
     value
 }
 
-/// Something to ask of both servers.
+/// A request to both servers.
 struct Step {
     /// Empty means the administrator.
     user: &'static str,
@@ -549,7 +549,7 @@ fn resizes() -> Vec<Step> {
         post(pods("plain"), on("windows", "n2")),
         post(pods("plain"), on("lost", "n3")),
         post(pods("plain"), pod("whole-on-node", &whole)),
-        // What the node can hold is known.
+        // Waits until the capacity of the node is known.
         resize_at("?dryRun=All", "fits", "containers", "c", json!({"cpu": "1500m"})).until(200),
         resize("fits", "containers", "c", json!({"cpu": "1500m"})),
         resize("fits", "containers", "c", json!({"cpu": "3", "memory": "2Gi"})),

@@ -54,7 +54,7 @@ async fn with_secret() -> (RunningServer, Client) {
     (server, jane)
 }
 
-/// CVE-2022-3162, and every other way to write a path.
+/// CVE-2022-3162, and all other spellings of a path.
 #[tokio::test]
 async fn paths_mean_what_they_say() {
     let (server, jane) = with_secret().await;
@@ -124,7 +124,7 @@ async fn continue_tokens_stay_in_their_resource() {
     }
 }
 
-/// CVE-2019-11247: what has no namespace is not in one, and the other way round.
+/// CVE-2019-11247: cluster-scoped objects are not reachable through a namespace, and the other way round.
 #[tokio::test]
 async fn scopes_are_kept_apart() {
     let server = RunningServer::shared().await;
@@ -182,7 +182,7 @@ async fn acting_as_others_needs_every_right() {
         let answer = call.send().await;
         assert_eq!(answer.status, 403, "{headers:?}: {}", answer.text());
     }
-    // Parts without a user are a mistake, not a way around.
+    // Impersonation headers without a user are an error, not a way around the check.
     for (name, value) in [
         ("impersonate-group", "system:masters"),
         ("impersonate-uid", "0"),
@@ -194,7 +194,7 @@ async fn acting_as_others_needs_every_right() {
     }
 }
 
-/// CVE-2018-1002105: what comes after a refused upgrade is a request like any other.
+/// CVE-2018-1002105: what follows a rejected upgrade is an ordinary request.
 #[tokio::test]
 async fn upgrades_that_are_refused_open_nothing() {
     let (server, _) = with_secret().await;
@@ -223,7 +223,7 @@ async fn upgrades_that_are_refused_open_nothing() {
     }
 }
 
-/// Two readers of one connection must not disagree about where a request ends.
+/// Two parsers of one connection must not disagree about the end of a request.
 #[tokio::test]
 async fn requests_cannot_be_smuggled() {
     let (server, _) = with_secret().await;
@@ -245,13 +245,13 @@ async fn requests_cannot_be_smuggled() {
         let said = say(&server, &jane, format!("{post}{head}\r\n{inner}").as_bytes()).await;
         assert_eq!(codes(&said), ["400"], "{head}: {said}");
     }
-    // Both at once: what is in chunks is in chunks, and nothing is found behind them.
+    // Both headers at once: the chunks count, and nothing behind them is read.
     let both = format!("{post}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{inner}");
     let said = say(&server, &jane, both.as_bytes()).await;
     assert!(!said.contains(CANARY) && !codes(&said).contains(&"200"), "{said}");
 }
 
-/// A client writes where it should not: into the headers of the answer, into the log.
+/// A client tries to write into the headers of the response, or into the log.
 #[tokio::test]
 async fn nothing_of_a_client_gets_into_headers_unchecked() {
     let server = RunningServer::shared().await;
@@ -447,7 +447,7 @@ async fn editors_do_not_write_endpoints() {
     }
 }
 
-/// Tokens, headers and heads of any size are refused without being kept.
+/// Tokens, headers and request heads of any size are rejected without being kept.
 #[tokio::test]
 async fn huge_credentials_are_refused_with_flat_memory() {
     const ALLOWED_GROWTH: u64 = 96 << 20;
@@ -539,7 +539,7 @@ async fn bodies_that_never_end_are_given_up() {
     assert!(said.is_empty() || said.starts_with("HTTP/1.1 4") || said.starts_with("HTTP/1.1 5"), "{said}");
 }
 
-/// CVE-2023-44487: requests that are taken back as soon as they are made.
+/// CVE-2023-44487: requests that are reset as soon as they are sent.
 #[tokio::test]
 async fn requests_that_are_taken_back_cost_little() {
     const ALLOWED_GROWTH: u64 = 128 << 20;

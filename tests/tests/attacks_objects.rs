@@ -1,5 +1,5 @@
-//! Attacks by objects: pods, services and nodes that want more than they may. The numbers are those under which
-//! upstream's were published.
+//! Attacks by objects: pods, services and nodes that try to get more permissions, with upstream's CVE
+//! numbers.
 
 use keelson_testkit::{Client, Options, Protocol, RunningServer};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ async fn secrets_are_mounted_as_the_account_says() {
     admin.patch(&path, MERGE, &late).await.refused(403, "Forbidden");
 }
 
-/// CVE-2017-1000056, CVE-2023-1260: what a namespace forbids is forbidden at every door.
+/// CVE-2017-1000056, CVE-2023-1260: what a namespace forbids is forbidden in every kind of request.
 #[tokio::test]
 async fn privileged_containers_do_not_come_in_later() {
     let server = RunningServer::start(Options::default()).await;
@@ -82,7 +82,7 @@ async fn privileged_containers_do_not_come_in_later() {
     admin.patch(&path, MERGE, &plain).await.expect(200);
 }
 
-/// CVE-2020-8554: an operator can forbid services to catch the traffic of others.
+/// CVE-2020-8554: an operator can forbid services that intercept the traffic of others.
 #[tokio::test]
 async fn external_addresses_can_be_forbidden() {
     let options = Options::default().argument("--enable-admission-plugins=DenyServiceExternalIPs");
@@ -99,7 +99,7 @@ async fn external_addresses_can_be_forbidden() {
     admin.patch(&format!("{path}/good"), MERGE, &late).await.refused(403, "Forbidden");
 }
 
-/// CVE-2025-4563, CVE-2025-5187: a node gains nothing by pods that it makes up, and does not change its owner.
+/// CVE-2025-4563, CVE-2025-5187: a node gains nothing by pods that it invents, and cannot change its owner.
 #[tokio::test]
 async fn nodes_gain_nothing_by_what_they_write() {
     let server = RunningServer::start(Options::default()).await;

@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 
-/// Everything is recorded, but for what the server itself and probes do; less of what is secret.
+/// Records everything except for requests of the server itself and probes; less for secrets.
 const POLICY: &str = r#"
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -32,7 +32,7 @@ rules:
 - {level: RequestResponse}
 "#;
 
-/// A folder with a policy, a log and what else a test needs.
+/// A folder with a policy, a log and other files of a test.
 struct Place(TempDir);
 
 impl Place {
@@ -240,7 +240,7 @@ async fn wait_for(log: &Path) -> BTreeMap<String, Vec<Value>> {
     panic!("the last call is not recorded in {}", log.display());
 }
 
-/// The event without what differs from server to server.
+/// The event without the parts that differ from server to server.
 fn same_for_all(mut event: Value) -> Value {
     normalise(&mut event);
     if let Some(user) = event.as_map_mut().and_then(|it| it.get_mut("user"))
@@ -413,7 +413,7 @@ async fn bad_policies_are_refused_at_the_start() {
 /// The behaviour of an audit webhook.
 #[derive(Clone, Copy)]
 enum Manner {
-    /// Fails so often, then takes everything.
+    /// Fails this many times, then accepts everything.
     FailsFirst(usize),
     Fails,
     Hangs,

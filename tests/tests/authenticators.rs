@@ -1,4 +1,4 @@
-//! Users that others know: front proxies, nodes that join, webhooks, OpenID issuers.
+//! External authenticators: front proxies, bootstrap tokens, webhooks, OpenID issuers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ fn with_token(server: &RunningServer, token: &str) -> Client {
     server.client_as(&server.credentials().with_token(token), Protocol::Http1)
 }
 
-/// Asks until the answer is `expected`; what takes longer than half a minute does not come.
+/// Repeats the request until the result is `expected`, for half a minute at most.
 async fn until<F: Future<Output = String>>(expected: &str, mut ask: impl FnMut() -> F) {
     let clock = Clock::real();
     let mut last = String::new();
@@ -443,7 +443,7 @@ async fn tokens_of_a_megabyte_are_refused() {
     let server = RunningServer::shared().await;
     let credentials: Credentials = server.credentials().with_token(&"x".repeat(1 << 20));
     let answer = server.client_as(&credentials, Protocol::Http1).call("GET", "/api").try_send().await;
-    // The header may be refused before it is a token.
+    // The header may be rejected before the token is read.
     if let Ok(answer) = answer {
         assert!([401, 431].contains(&answer.status.as_u16()), "{}", answer.status);
     }

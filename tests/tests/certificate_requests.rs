@@ -1,4 +1,4 @@
-//! Requests for certificates: made, approved, denied, signed; and what the certificates are good for.
+//! CertificateSigningRequests: creation, approval, denial, signing; and what the certificates allow.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn object(name: &str, signer: &str, pem: &str, usages: &[&str]) -> Value {
     })
 }
 
-/// Asks until the request is as wanted.
+/// Repeats the request until the object is as wanted.
 async fn until(client: &Client, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let clock = Clock::real();
     let deadline = clock.monotonic() + Duration::from_secs(30);
@@ -142,7 +142,7 @@ async fn kubelets_serve_with_approval_under_their_names() {
 
 #[tokio::test]
 async fn nodes_get_their_certificates_when_a_role_says_so() {
-    // What that plugin does not let a node ask for must not be signed either.
+    // Requests that the plugin does not allow a node must not be signed either.
     let options = Options::default().argument("--disable-admission-plugins=NodeRestriction");
     let server = RunningServer::start(options).await;
     let client = server.client();

@@ -1,4 +1,4 @@
-//! The end of a server: on request, with everything finished; by force, with nothing lost.
+//! The end of a server: a graceful stop finishes everything, a kill loses nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -62,7 +62,7 @@ async fn a_killed_server_forgets_nothing_that_it_confirmed() {
     }
 }
 
-/// Every confirmed object is there as it was confirmed; gives the highest revision.
+/// Every confirmed object is there as it was confirmed; returns the highest revision.
 async fn check_everything(server: &RunningServer, confirmed: &BTreeMap<String, Value>) -> u64 {
     let list = server.client().get(PATH).await.expect(200);
     let found: BTreeMap<String, &Value> =

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Longer than anything takes that comes at all.
+/// Longer than anything that happens at all.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A definition of namespaced `things` in a group, with a schema for `spec`.
@@ -124,7 +124,7 @@ async fn watches_end_when_the_definition_changes_and_other_requests_go_on() {
     let definition = format!("{DEFINITIONS}/things.{group}");
     client.patch(&definition, "application/merge-patch+json", &narrow).await.expect(200);
     events.end().await;
-    // The object that is stored has fields that the schema does not know any more, and lacks a default.
+    // The stored object has fields that the schema no longer has, and lacks a default.
     let read = client.get(&format!("{path}/a")).await.expect(200);
     assert_eq!(read["spec"], json!({"more": "new"}));
 }

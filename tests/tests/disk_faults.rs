@@ -1,5 +1,4 @@
-//! The embedded store on a disk that has no room left: nothing that was confirmed is lost, and the server says what is
-//! wrong.
+//! The embedded store on a full disk: no confirmed write is lost, and the server reports the problem.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -62,7 +61,7 @@ async fn a_full_disk_loses_nothing_and_is_told() {
         assert!(answer.text().contains("[-]etcd failed"), "{}", answer.text());
     }
 
-    // With room again the next start is as any other.
+    // With free space the next start works as usual.
     server.signal(Signal::TERM);
     server.ended().await;
     limit("unlimited");

@@ -1,4 +1,4 @@
-//! Encryption at rest, seen from outside: what lies on the disk, what happens when keys change or get lost.
+//! Encryption at rest, seen from outside: the data on disk, and changed or lost keys.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ impl Fixture {
         items.iter().filter_map(|it| it["metadata"]["name"].as_str().map(str::to_owned)).collect()
     }
 
-    /// Everything that lies in the data folder.
+    /// All bytes in the data folder.
     fn disk(&self) -> Vec<u8> {
         let store = self.server.data_dir().join("store");
         let files = fs::read_dir(store).expect("the folder of the store");

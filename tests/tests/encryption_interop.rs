@@ -108,8 +108,8 @@ async fn two_servers_share_an_old_key_management_service() {
     check_shared(TEST, old_service, ("k8s:enc:kms:v1:test:", &["--feature-gates=KMSv1=true"])).await;
 }
 
-/// Secrets go through a key management service, the rest through a key: both servers read and change what the other
-/// wrote.
+/// Secrets are encrypted by a key management service, the rest with a key: both servers read and change each
+/// other's objects.
 async fn check_shared(test: &str, service: fn(&str, &str) -> String, (prefix, flags): (&str, &[&str])) {
     const SECRETS: &str = "/api/v1/namespaces/default/secrets";
     let folder = tempfile::tempdir().expect("a folder");

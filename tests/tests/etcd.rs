@@ -31,7 +31,7 @@ fn one_of_each_kind() -> Vec<File> {
     files.filter(|file| kinds.insert(kind(file))).collect()
 }
 
-/// Creates an object of each kind and gives the places of those that are stored.
+/// Creates an object of each kind and returns the paths of those that are stored.
 async fn write_all(client: &Client, namespace: &str) -> Vec<String> {
     let (mut places, mut refused) = (Vec::new(), Vec::new());
     for (number, file) in one_of_each_kind().into_iter().enumerate() {
@@ -100,7 +100,8 @@ async fn disagreements(servers: [&Client; 2], changer: &Client, places: &[String
     found
 }
 
-/// Both servers give the same object, byte for byte. Upstream's loops write some kinds: then it is the next look.
+/// Both servers return the same object, byte for byte. Upstream's controllers write some kinds: then it is
+/// read again.
 async fn disagreement([one, other]: [&Client; 2], at: &str) -> Option<String> {
     let clock = Clock::real();
     let mut seen = (String::new(), String::new());
@@ -212,7 +213,7 @@ async fn a_watch_goes_on_at_another_server() {
 
     let mut last = revision(&clients[0].get(CONFIG_MAPS).await.expect(200));
     for number in 0..40 {
-        // Written here, read there at once, watched elsewhere: each time other servers.
+        // Written here, read there at once, watched elsewhere: each time on other servers.
         let [writer, reader, watcher] =
             [0, 1, 2].map(|it| &clients[(number + it * (1 + number / 20)) % clients.len()]);
         let object = fixture::config_map(&format!("c{number}"));
@@ -257,7 +258,7 @@ async fn a_server_survives_an_etcd_that_is_killed() {
         etcd.kill();
         assert_eq!(client.get("/readyz").await.status, 500);
         assert_eq!(client.get("/livez").await.status, 500);
-        // What is cached is still read, and what is written waits.
+        // Cached objects can still be read, and writes wait.
         client.get(&format!("{CONFIG_MAPS}?resourceVersion=0")).await.expect(200);
         let waiting = keelson_stdx::task::spawn("write", {
             let (client, object) = (client.clone(), fixture::config_map(&format!("waiting-{round}")));

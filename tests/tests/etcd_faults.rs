@@ -38,7 +38,7 @@ struct Trial {
 #[derive(Default)]
 struct Log {
     stop: AtomicBool,
-    /// The objects that were confirmed, by name: what was confirmed last; `None` is a deletion.
+    /// The confirmed objects by name, in their last state; `None` is a deletion.
     confirmed: Mutex<BTreeMap<String, Option<Value>>>,
     /// All confirmed revisions.
     revisions: Mutex<BTreeSet<u64>>,
@@ -71,7 +71,7 @@ impl Trial {
         Trial { writers: writers.collect(), client, log, watcher }
     }
 
-    /// Waits until so many more writes were confirmed.
+    /// Waits until so many more writes are confirmed.
     async fn proceeds(&self, count: usize) {
         let clock = Clock::real();
         let (deadline, before) = (clock.monotonic() + PATIENCE, self.log.revisions.lock().await.len());
@@ -81,7 +81,7 @@ impl Trial {
         }
     }
 
-    /// Waits until so many more writes were refused.
+    /// Waits until so many more writes are rejected.
     async fn fails(&self, count: usize) {
         let clock = Clock::real();
         let (deadline, before) = (clock.monotonic() + PATIENCE, self.log.refused.lock().await.len());
@@ -91,7 +91,7 @@ impl Trial {
         }
     }
 
-    /// Waits until `/readyz` says so.
+    /// Waits until `/readyz` returns this status.
     async fn ready(&self, status: u16) {
         let clock = Clock::real();
         let deadline = clock.monotonic() + PATIENCE;
@@ -101,7 +101,7 @@ impl Trial {
         }
     }
 
-    /// Ends the writers and compares; gives what was refused.
+    /// Stops the writers and compares; returns the rejected writes.
     async fn finish(self) -> Vec<Answer> {
         self.log.stop.store(true, Ordering::Relaxed);
         for writer in self.writers {
@@ -131,7 +131,7 @@ impl Trial {
         let state: BTreeMap<String, Value> = state.into_iter().map(|(name, it)| (name, bare(&it))).collect();
         assert_eq!(state, there, "the events lead to what is there");
         for (name, object) in self.log.confirmed.lock().await.iter() {
-            // What was not answered may have happened after what was.
+            // Writes without a response may have happened after the confirmed ones.
             let later = |now: &Value| object.as_ref().is_some_and(|it| revision(now) > revision(it));
             let now = there.get(name);
             let same = now == object.as_ref().map(bare).as_ref();
@@ -183,7 +183,7 @@ async fn write(writer: usize, client: &Client, log: &Log) {
     }
 }
 
-/// Notes what became of a write; whether it was confirmed.
+/// Records the result of a write; returns whether it was confirmed.
 async fn note(log: &Log, name: &str, answer: Answer, expected: u16) -> bool {
     if answer.status != expected {
         // A writer that is refused does not hurry.
@@ -209,7 +209,7 @@ fn check_refusals(refused: &[Answer]) {
             500 => {
                 message.starts_with("rpc error: code = Unavailable") || message.starts_with("etcdserver: ")
             }
-            // What was written without an answer is there when the client comes again.
+            // A write without a response is there when the client retries.
             404 | 409 => true,
             _ => false,
         };
@@ -297,8 +297,8 @@ async fn compaction_does_not_disturb_watches_that_run() {
     check_refusals(&trial.finish().await);
 }
 
-/// The server is cut off while another one writes and etcd forgets: it lists again, and its watchers learn of all
-/// that is there.
+/// The server is cut off while another one writes and etcd compacts: it lists again, and its watchers see
+/// everything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_compacted_meanwhile_is_listed_again() {
     const TEST: &str = "what_was_compacted_meanwhile_is_listed_again";

@@ -1,4 +1,4 @@
-//! Keelson and upstream's server on one etcd: what they answer about lists, large objects and old objects.
+//! Keelson and upstream's server on one etcd: lists, large objects and old objects.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const POD_TEMPLATES: &str = "/api/v1/namespaces/default/podtemplates";
 const NO_FSYNC: &[&str] = &["--unsafe-no-fsync"];
-/// Upstream's cache asks every 15 s what was compacted.
+/// Upstream's cache checks for compactions every 15 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn keelson_on(etcd: &Etcd, arguments: &[&str]) -> RunningServer {
@@ -132,7 +132,7 @@ fn seen(answer: &Answer) -> String {
     format!("200 {items:?} {token} {} {revision}", meta["remainingItemCount"])
 }
 
-/// Both answer the same to every combination of list options.
+/// Both return the same for every combination of list options.
 async fn check_lists(test: &str, flags: &[&str]) {
     let Some(etcd) = Etcd::with_arguments(test, NO_FSYNC).await else { return };
     let Some(upstream) = Upstream::on(&etcd, flags, test).await else { return };
@@ -390,7 +390,7 @@ async fn old_objects_are_read_with_defaults() {
         compare("list", &listed.0, &listed.1);
     }
     assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences.join("\n"));
-    // What changes nothing is written nevertheless: what is stored would be stored in another way now.
+    // An update without changes is written nevertheless: the stored form would be different now.
     let place = "/api/v1/namespaces/default/services/plain";
     let nothing = json!({});
     for (client, is_written) in [(&ours, true), (&ours, false), (theirs, false)] {

@@ -81,7 +81,7 @@ async fn endpoints_are_left_alone() {
     assert_eq!(etcd.count("/registry/masterleases/"), 0);
 }
 
-/// Ours and upstream's are endpoints of the same service, and each takes itself out.
+/// Our server and upstream's are endpoints of the same service, and each removes itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endpoints_of_both_kinds_of_servers() {
     const TEST: &str = "endpoints_of_both_kinds_of_servers";
@@ -130,7 +130,7 @@ async fn some_resources_lie_elsewhere() {
         upstream.client().post(LEASES, &lease("theirs")).await.expect(201);
         assert_eq!(names(&client.get(LEASES).await.expect(200)), ["ours", "theirs"]);
     }
-    // What lies in the other one is away with it, the rest is not.
+    // The resources in the other etcd are unavailable, the rest is not.
     other.kill();
     client.post(CONFIG_MAPS, &fixture::config_map("d")).await.expect(201);
     let late = client.post(&format!("{LEASES}?timeout=1s"), &lease("late")).await;
@@ -146,7 +146,7 @@ async fn some_resources_lie_elsewhere() {
     assert_eq!(client.get("/readyz").await.status, 200);
 }
 
-/// A server that finds no etcd says so again and again, and gives up when upstream does.
+/// A server without an etcd logs that repeatedly, and gives up when upstream does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_an_etcd_gives_up() {
     const TEST: &str = "a_server_without_an_etcd_gives_up";
@@ -213,7 +213,7 @@ async fn a_server_waits_for_its_etcd() {
     server.client().get("/api/v1/namespaces").await.expect(200);
 }
 
-/// Names and labels of what is counted about the store are upstream's.
+/// The metrics about the store have upstream's names and labels.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn metrics_of_the_store_are_those_of_upstream() {
     const TEST: &str = "metrics_of_the_store_are_those_of_upstream";
@@ -226,7 +226,7 @@ async fn metrics_of_the_store_are_those_of_upstream() {
     loop {
         for (client, name) in [(&ours, "a"), (theirs, "b")] {
             client.get("/api/v1/namespaces/default/secrets").await.expect(200);
-            // It lives for a while, so it has a lease.
+            // Events have a TTL, so this one has a lease.
             client.post("/api/v1/namespaces/default/events", &event(name)).await;
         }
         let (mine, yours) = (families(&ours).await, families(theirs).await);

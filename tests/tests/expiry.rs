@@ -12,7 +12,7 @@ async fn write(client: &Client, name: &str) -> String {
     created["metadata"]["resourceVersion"].as_str().expect("a revision").to_owned()
 }
 
-/// Writes until the store has forgotten `revision`; bounded.
+/// Writes until the store has compacted `revision`; bounded.
 async fn until_forgotten(client: &Client, revision: &str) -> Value {
     let path = format!("{MAPS}?resourceVersion={revision}&resourceVersionMatch=Exact");
     for round in 0..150 {

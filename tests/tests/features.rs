@@ -23,7 +23,7 @@ async fn samples(client: &Client, name: &str) -> BTreeSet<String> {
     ordered.collect()
 }
 
-/// Asks for the objects of every resource, and gives back what each is warned of.
+/// Lists the objects of every resource, and returns the warnings.
 async fn ask_for_everything(client: &Client) -> BTreeSet<String> {
     let groups = client.get("/apis").await.expect(200);
     let versions = items(&groups["groups"]).iter().flat_map(|it| items(&it["versions"]));

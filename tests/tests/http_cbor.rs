@@ -43,7 +43,7 @@ async fn send(place: &Place, method: &str, path: &str, body: Vec<u8>) -> Answer 
     call.body(body).send().await
 }
 
-/// Both forms of the same answer say the same.
+/// Checks that both encodings have the same content.
 async fn check(place: &Place, path: &str, conversion: &str) {
     let expected = get(place, path, &format!("application/json{conversion}")).await.expect(200);
     let answer = get(place, path, &format!("{CBOR}{conversion}")).await;

@@ -1,4 +1,4 @@
-//! Input that means harm: clear answers, flat memory, nothing stored.
+//! Hostile input: clear errors, bounded memory, nothing stored.
 
 use keelson_testkit::{Options, RunningServer, fixture};
 use keelson_tests::place::names;

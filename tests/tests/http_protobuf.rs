@@ -18,7 +18,7 @@ async fn get(place: &Place, path: &str, accept: &str) -> Answer {
     place.client.call("GET", &place.path(path)).header("accept", accept).send().await
 }
 
-/// Both forms of the same answer say the same.
+/// Checks that both encodings have the same content.
 async fn check(place: &Place, path: &str, conversion: &str) {
     let text = get(place, path, &format!("application/json{conversion}")).await.expect(200);
     let answer = get(place, path, &format!("{PROTOBUF}{conversion}")).await;

@@ -103,7 +103,7 @@ async fn dialogue(side: &Side) -> Vec<String> {
         answers.push(format!("{image}: {}", side.shown(&made)));
         answers.push(side.shown(&client.get(&format!("{PODS}/{image}")).await));
     }
-    // What was answered before is not asked again, and labels are not asked about.
+    // Cached answers are not requested again, and changes of labels are not checked.
     answers.push(side.shown(&client.post(PODS, &pod("again", "bad")).await));
     answers.push(side.shown(&client.post(PODS, &pod("noted-again", "noted")).await));
     let label = json!({"metadata": {"labels": {"a": "b"}}});

@@ -1,4 +1,4 @@
-//! The way of a node into a cluster: a token, a request, a certificate, and what that is good for.
+//! Node bootstrap: a token, a request, a certificate, and what the certificate allows.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 const NODES: &str = "/api/v1/nodes";
 
-/// Asks until the answer is as wanted.
+/// Repeats the request until the response is as wanted.
 async fn until(what: &str, client: &Client, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let clock = Clock::real();
     let deadline = clock.monotonic() + Duration::from_secs(30);
@@ -107,7 +107,7 @@ async fn a_node_joins_with_a_token_and_is_limited_to_itself() {
         found["spec"]["groups"],
         json!(["system:bootstrappers", "system:bootstrappers:test", "system:authenticated"])
     );
-    // A token is for joining and nothing else.
+    // A bootstrap token allows joining and nothing else.
     joining.get("/api/v1/secrets").await.refused(403, "Forbidden");
     joining
         .post(NODES, &json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}))

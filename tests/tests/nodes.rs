@@ -1,4 +1,4 @@
-//! Nodes that come with certificates: what they may read and write, and how they get their certificates.
+//! Nodes with certificates: what they may read and write, and how they get their certificates.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn pod(name: &str, node: &str) -> Value {
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// Asks until the answer has this status: the graph learns of pods a moment after they are written.
+/// Repeats the request until it has this status: the graph sees pods a moment after they are written.
 async fn settles(client: &Client, path: &str, status: u16) -> Value {
     let clock = Clock::real();
     let deadline = clock.monotonic() + Duration::from_secs(10);

@@ -31,7 +31,7 @@ fn scenarios(accounts: Accounts) -> Vec<Scenario> {
     all.filter(|it| it.name.starts_with(&wanted) && needs(it) == (accounts == Accounts::Needed)).collect()
 }
 
-/// The statuses in the files are what we answer.
+/// Checks our responses against the statuses in the files.
 #[tokio::test]
 async fn every_scenario_gives_the_status_it_says() {
     for accounts in [Accounts::Free, Accounts::Needed] {

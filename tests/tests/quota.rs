@@ -15,7 +15,7 @@ fn quota(name: &str, hard: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name}, "spec": {"hard": hard}})
 }
 
-/// Asks until the answer is as wanted.
+/// Repeats the request until the response is as wanted.
 async fn until(client: &Client, what: &str, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let clock = Clock::real();
     let deadline = clock.monotonic() + PATIENCE;
@@ -93,7 +93,7 @@ async fn sixty_four_at_once_never_exceed_a_quota() {
     assert_eq!(client.get(&at).await.expect(200)["status"]["used"]["configmaps"], "200");
 }
 
-/// The same again, while others delete: there is never more than the quota allows.
+/// The same while other clients delete: the usage never exceeds the quota.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_deletes_meanwhile_gives_nothing_away() {
     const LIMIT: usize = 20;

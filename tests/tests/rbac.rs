@@ -19,7 +19,7 @@ fn client(server: &RunningServer, user: &str, groups: &[&str]) -> Client {
     server.client_as(&credentials, Protocol::Http1)
 }
 
-/// Asks until the answer has this status: changes of roles count a moment later, as they do upstream.
+/// Repeats the request until it has this status: changes of roles take effect a moment later, as upstream.
 async fn until(client: &Client, path: &str, status: u16) {
     let clock = Clock::real();
     let deadline = clock.monotonic() + COUNTS_WITHIN;
@@ -247,7 +247,7 @@ async fn the_roles_of_every_cluster_are_upstreams() {
     assert!(compared > 130, "{compared}");
 }
 
-/// All objects, without what is different everywhere.
+/// All objects, without the parts that always differ.
 async fn objects(client: &Client, path: &str) -> Vec<Value> {
     let list = client.get(path).await.expect(200);
     let mut items = list["items"].as_array().cloned().unwrap_or_default();

@@ -39,7 +39,7 @@ fn node_port(service: &Value) -> i64 {
     service["spec"]["ports"][0]["nodePort"].as_i64().unwrap_or_default()
 }
 
-/// The addresses that are taken, apart from that of the service `kubernetes`.
+/// The allocated addresses, except for that of the service `kubernetes`.
 async fn taken(client: &Client) -> BTreeSet<String> {
     let list = client.get(ADDRESSES).await.expect(200);
     let items = list["items"].as_array().expect("a list");
@@ -108,7 +108,7 @@ async fn what_is_not_made_takes_nothing() {
     let mut wrong = asked.clone();
     wrong["sessionAffinity"] = json!("Nope");
     client.post(SERVICES, &service("a", wrong)).await.refused(422, "Invalid");
-    // Refused by a port after the address was taken.
+    // Rejected because of a port after the address was allocated.
     let mut outside = asked.clone();
     outside["ports"][0]["nodePort"] = json!(80);
     let refused = client.post(SERVICES, &service("a", outside)).await.refused(422, "Invalid");
@@ -118,7 +118,7 @@ async fn what_is_not_made_takes_nothing() {
     assert!(taken(&client).await.is_empty());
 
     made(&client, "a", asked.clone()).await;
-    // Refused because the name is taken.
+    // Rejected because the name exists.
     client.post(SERVICES, &service("a", json!({"type": "NodePort"}))).await.refused(409, "AlreadyExists");
     assert_eq!(taken(&client).await, BTreeSet::from(["10.0.0.77".to_owned()]));
     client.delete(&format!("{SERVICES}/a?dryRun=All")).await.expect(200);

@@ -243,7 +243,8 @@ async fn every_request_has_one_meaning() {
     compare(&cases, &answers(&connector, &cases).await, |it| it.ours);
 }
 
-/// A client that is refused before its body has arrived sees the status, and whether the connection stays open.
+/// A client that is rejected before its body has arrived gets the status, and whether the connection stays
+/// open.
 #[tokio::test]
 async fn refusals_are_read_whatever_is_still_being_sent() {
     let server = RunningServer::start(Options::default()).await;

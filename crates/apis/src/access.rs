@@ -28,7 +28,7 @@ pub struct Access {
 pub struct Tokens {
     /// Signs them.
     pub issuer: Arc<Issuer>,
-    /// The longest life that can be asked for, in seconds.
+    /// The longest lifetime that can be requested, in seconds.
     pub max_seconds: Option<i64>,
     /// Whether tokens of pods live longer than kubelets request.
     pub extended: bool,

@@ -1,4 +1,4 @@
-//! `apiregistration.k8s.io`: groups that other servers answer for.
+//! `apiregistration.k8s.io`: API groups that other servers serve.
 
 mod api_service;
 

@@ -1,4 +1,4 @@
-//! `batch`: work that comes to an end.
+//! `batch`: jobs, which run to completion.
 
 mod cron_job;
 mod job;

@@ -28,8 +28,8 @@ pub struct Settings {
     pub services: ServiceRanges,
     /// The metrics of their allocation.
     pub service_counts: Arc<ServiceCounts>,
-    /// Features that are off. Only with an older version of Kubernetes, which is emulated, can those be off that v1.36 has
-    /// for good.
+    /// The disabled features. Features that are always on in v1.36 can only be off if an older version of
+    /// Kubernetes is emulated.
     pub off: BTreeSet<String>,
     /// The feature gates that were queried.
     pub asked: Arc<Mutex<BTreeSet<String>>>,
@@ -38,11 +38,11 @@ pub struct Settings {
 /// The ranges of service addresses and node ports.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceRanges {
-    /// The address family of services that do not say.
+    /// The default address family of services.
     pub primary: Family,
     /// Whether services can have an address of the second family as well.
     pub is_dual: bool,
-    /// The ports that node ports are taken from.
+    /// The range of node ports.
     pub node_ports: PortRange,
 }
 

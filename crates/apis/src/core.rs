@@ -1,4 +1,4 @@
-//! The core group: the kinds that everything else is made of.
+//! The core group.
 
 mod component_status;
 mod config_map;
@@ -76,7 +76,7 @@ fn configuration(group: Group, settings: &Settings) -> Group {
         )
 }
 
-/// Pods, and what makes them.
+/// Pods, and the kinds that create them.
 fn workloads(group: Group, settings: &Settings) -> Group {
     let gates = Gates::of(settings);
     let pods = Resource::namespaced("Pod", "pods").short_name("po").category("all");

@@ -1,4 +1,4 @@
-//! `discovery.k8s.io`: what is behind a service.
+//! `discovery.k8s.io`: EndpointSlices, the endpoints behind a service.
 
 mod endpoint_slice;
 

@@ -2,7 +2,7 @@
 
 use keelson_registry::{Deprecation, Group};
 
-/// A version of some kinds, and what comes of it.
+/// A version of some kinds, and its deprecation.
 struct Lifecycle {
     api_version: &'static str,
     kinds: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! `scheduling.k8s.io`: what runs first, and what runs together.
+//! `scheduling.k8s.io`: priority classes, pod groups and workloads.
 
 mod pod_group;
 mod priority_class;

@@ -30,7 +30,7 @@ fn resource(object: &Object) -> Cell {
     if group.is_empty() { Cell::from(resource) } else { Cell::from(format!("{resource}.{group}")) }
 }
 
-/// The last of the conditions that hold.
+/// The last true condition.
 fn progress(object: &Object) -> Cell {
     let conditions = object.fields.map("status").into_iter().flat_map(|it| it.maps("conditions"));
     let holds = conditions.filter(|it| it.str("status") == Some("True")).filter_map(|it| it.str("type"));

@@ -73,7 +73,7 @@ impl Chain {
         for (position, provider) in self.0.iter().enumerate() {
             let Some(rest) = data.strip_prefix(provider.prefix().as_bytes()) else { continue };
             let opened = match provider {
-                // What is encrypted is for one of the others.
+                // Encrypted values belong to one of the other providers.
                 Provider::Identity if data.starts_with(ENCRYPTED) => continue,
                 Provider::Identity => Ok(Opened { value: data.clone(), stale: false }),
                 Provider::Keys(keys) => keys.open(rest, purpose),

@@ -1,4 +1,4 @@
-//! EncryptionConfiguration: which resources are encrypted, and with what.
+//! EncryptionConfiguration: the resources to encrypt, and their providers.
 
 mod read;
 mod rules;

@@ -11,10 +11,10 @@ pub enum Error {
     /// A block cipher needs whole blocks.
     #[error("the stored data is not a multiple of the block size")]
     NotBlocks,
-    /// The last byte says nothing possible.
+    /// The last byte is not a valid padding length.
     #[error("invalid PKCS7 data (empty or not padded)")]
     NotPadded,
-    /// The last bytes contradict each other.
+    /// The padding bytes are not consistent.
     #[error("invalid padding on input")]
     Padding,
     /// Decryption failed: a wrong key, a wrong place, or altered data.
@@ -35,7 +35,7 @@ pub enum Error {
     /// No provider recognizes the value.
     #[error("no matching prefix found")]
     NoProvider,
-    /// Every provider that could have written it has its own objection.
+    /// Every provider that could have written it returned an error.
     #[error("[{}]", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Several(Vec<Error>),
     /// The random source or the cipher itself failed.
@@ -47,10 +47,10 @@ pub enum Error {
     /// There is no key to write with yet, or it has expired.
     #[error("{0}")]
     NotReady(String),
-    /// A key management service of version 1 did not answer well.
+    /// A call to a KMS v1 service failed.
     #[error("{0}")]
     Call(Failure),
-    /// A key management service did not answer well.
+    /// A call to a key management service failed.
     #[error("{doing}, error: {status}")]
     Service {
         /// The action that failed.

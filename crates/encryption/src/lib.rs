@@ -1,4 +1,4 @@
-//! Encryption at rest, in the bytes of upstream: what one server wrote the other reads.
+//! Encryption at rest, in upstream's format: both servers read each other's values.
 //!
 //! ```text
 //! k8s:enc:aescbc:v1:key1:<iv 16><ciphertext, padded>
@@ -7,8 +7,8 @@
 //! k8s:enc:kms:v2:name:<EncryptedObject>                             a protobuf message, see kms/messages.rs
 //! ```
 //!
-//! A [`Configuration`] is read from a file and checked; [`Vault::load`] makes the [`Vault`] of it, which gives every
-//! resource its transform and can be given another configuration while the server runs.
+//! A [`Configuration`] is read from a file and validated; [`Vault::load`] builds the [`Vault`] from it, which
+//! has a transform for every resource and can load another configuration while the server runs.
 
 #![warn(missing_docs)]
 

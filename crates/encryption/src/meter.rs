@@ -10,22 +10,22 @@ pub trait Meter: Send + Sync + 'static {
     /// A key was not in the cache and had to be requested.
     fn key_missed(&self) {}
 
-    /// A data key was made.
+    /// A data key was generated.
     fn key_made(&self, _took: Duration) {}
 
-    /// A data key could not be made.
+    /// A data key could not be generated.
     fn key_not_made(&self) {}
 
     /// A request to a KMS v1 service began: `from_storage` or `to_storage`.
     fn arrived(&self, _direction: &'static str) {}
 
-    /// So many of the places for data keys of a service of the old protocol are taken, between 0 and 1.
+    /// The fill level of the data key cache of a KMS v1 service, between 0 and 1.
     fn cache_filled(&self, _part: f64) {}
 
     /// The number of cached data keys of a service.
     fn keys_cached(&self, _service: &str, _count: usize) {}
 
-    /// A service was called; `code` is `OK` or what gRPC calls the failure.
+    /// A service was called; `code` is `OK` or the gRPC code of the failure.
     fn called(&self, _service: &str, _method: &str, _code: &str, _took: Duration) {}
 
     /// A key of a service was used.

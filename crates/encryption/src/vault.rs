@@ -1,4 +1,4 @@
-//! Vault: the transforms of all resources, as the newest configuration says.
+//! Vault: the transforms of all resources, according to the latest configuration.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ struct Current {
     /// The chains by group and resource, either of which may be `*`.
     chains: HashMap<(String, String), Arc<Chain>>,
     services: Vec<Watched>,
-    /// Twice the time that all services have to answer: what asks them at once takes no longer.
+    /// Twice the timeout of all services: concurrent calls to them take no longer.
     patience: Duration,
 }
 

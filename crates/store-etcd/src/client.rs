@@ -100,7 +100,7 @@ impl Client {
         self.members.iter().map(|member| member.endpoint.clone()).collect()
     }
 
-    /// Asks for one answer; asks again, and others, while that is worthwhile.
+    /// Sends a request and returns the answer; retries, also at other members, while that makes sense.
     pub(crate) async fn call<Q, A>(
         &self,
         path: &'static str,
@@ -212,7 +212,7 @@ impl Client {
     {
         let position = self.current.load(Ordering::Relaxed);
         let mut request = Request::new(questions);
-        // A member that has lost its leader says so instead of being silent for ever.
+        // A member that has lost its leader then returns an error instead of being silent for ever.
         request.metadata_mut().insert("hasleader", tonic::metadata::MetadataValue::from_static("true"));
         let mut grpc = grpc(&self.members[position].watches);
         let outcome = async {

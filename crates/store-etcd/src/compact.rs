@@ -37,13 +37,13 @@ const COMPACT_REV_KEY: Bytes = Bytes::from_static(b"compact_rev_key");
 /// A server's view of the common clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Turn {
-    /// The version of the key when we last looked.
+    /// The version of the key at the last check.
     version: i64,
-    /// The revision of the store at that time: what is before it is older than an interval.
+    /// The revision of the store at that time: earlier ones are older than an interval.
     then: Option<Revision>,
 }
 
-/// The revision before which etcd is known to have forgotten its history.
+/// The revision before which etcd is known to be compacted.
 #[derive(Default)]
 pub(crate) struct Forgotten(AtomicU64);
 
@@ -57,8 +57,8 @@ impl Forgotten {
     }
 }
 
-/// Follows the compactions of all servers of the cluster, for ever: lists and continue tokens of what is forgotten
-/// expire, even if we could still answer.
+/// Follows the compactions of all servers of the cluster, for ever: lists and continue tokens of compacted
+/// revisions expire, even if we could still answer.
 ///
 /// Upstream: apiserver/pkg/storage/etcd3/compact.go, runWatchLoop (v1.36.4).
 pub async fn follow_compactions(store: EtcdStore) {

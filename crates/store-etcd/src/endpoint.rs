@@ -38,8 +38,8 @@ pub(crate) struct Endpoint {
 /// The address to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// `host:port`. What is not of this form fails when it is connected to, so that one wrong endpoint of a list
-    /// does no harm.
+    /// `host:port`. Anything else fails when it is connected to, so that one wrong endpoint of a list does no
+    /// harm.
     Tcp(String),
     Unix(PathBuf),
 }
@@ -73,7 +73,7 @@ impl Endpoint {
     pub(crate) fn origin(&self, is_tls: bool) -> Option<Uri> {
         let authority = match &self.address {
             Address::Tcp(address) => address.as_str(),
-            // A path is not a host. This is what gRPC says instead.
+            // A path is not a host. gRPC uses this instead.
             Address::Unix(_) => "localhost",
         };
         let scheme = if is_tls { "https" } else { "http" };
@@ -101,7 +101,7 @@ pub(crate) enum Stream {
     Unix(UnixStream),
 }
 
-/// `user@host:port/path?query` without what does not matter to a connection.
+/// `user@host:port/path?query` without the parts that do not matter to a connection.
 fn authority(rest: &str) -> &str {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let authority = &rest[..end];

@@ -20,7 +20,7 @@ pub enum Error {
         #[source]
         source: rustls::Error,
     },
-    /// etcd refused a request.
+    /// etcd rejected a request.
     #[error("{}", in_words(*code, message))]
     Refused {
         /// The code of gRPC.

@@ -23,7 +23,7 @@ impl Shared {
         revision(self.range(request).await.map_err(Error::from)?.header.as_ref())
     }
 
-    /// The latest revision, if `asked` is neither forgotten nor to come.
+    /// The latest revision, if `asked` is neither compacted nor in the future.
     pub(crate) async fn latest_if_kept(&self, key: &Key, asked: Revision) -> Result<Revision> {
         let request = RangeRequest {
             key: bytes(key),
@@ -52,7 +52,7 @@ impl Shared {
         let mut page =
             Page { entries: Vec::new(), revision: Revision::FIRST, more: false, remaining: Some(0) };
         let mut at = at;
-        // Behind the end of the prefix there is nothing, but the revision is still to be known.
+        // There are no keys behind the end of the prefix, but the revision is still needed.
         if !range_end.is_empty() && start >= range_end {
             page.revision = match at {
                 At::Latest => self.latest(prefix).await?,
@@ -101,7 +101,7 @@ impl Shared {
             });
         }
         let answer = match self.transact(key, expect, &write).await {
-            // The lease ended while we thought that it could be given to one more.
+            // The lease expired while we wanted to use it for one more entry.
             Err(status) if status.code() == Code::NotFound && status.message().contains("lease") => {
                 self.leases.forget().await;
                 self.transact(key, expect, &write).await
@@ -223,7 +223,7 @@ pub(crate) fn revision(header: Option<&ResponseHeader>) -> Result<Revision> {
     Ok(revision.ok_or(Error::Incomplete("its revision"))?)
 }
 
-/// `None` for what we cannot have written: keys are text.
+/// `None` for entries that we cannot have written: our keys are text.
 pub(crate) fn entry(kv: KeyValue) -> Option<Entry> {
     let Ok(key) = std::str::from_utf8(&kv.key) else {
         tracing::warn!(key = %String::from_utf8_lossy(&kv.key), "key in etcd is not text and is left out");

@@ -18,7 +18,7 @@ use tonic::Status;
 use crate::client::{Client, Repeat};
 use crate::messages::{LeaseGrantRequest, LeaseGrantResponse, path};
 
-/// A lease is at most this part of a life longer than it.
+/// A lease exceeds the TTL of an entry by at most this part of the TTL.
 const REUSE_PART: f64 = 0.05;
 /// The largest number of entries that share a lease.
 const MAX_ENTRIES: u64 = 1000;
@@ -28,7 +28,7 @@ pub(crate) struct Leases {
     clock: Clock,
     /// How long a lease is used for new entries at most.
     reuse: Duration,
-    /// Hears how many entries a lease had that is given no more.
+    /// Called with the number of entries of a lease that is not used for new ones any more.
     filled: Filled,
     latest: Mutex<Option<Lease>>,
 }
@@ -48,7 +48,7 @@ impl Leases {
         Leases { clock, reuse, filled, latest: Mutex::new(None) }
     }
 
-    /// A lease that ends when `lives` is over, or a little later.
+    /// A lease that ends after `lives`, or a little later.
     pub(crate) async fn lease(&self, client: &Client, lives: Duration) -> Result<i64, Status> {
         let mut latest = self.latest.lock().await;
         let now = self.clock.monotonic();
@@ -69,7 +69,7 @@ impl Leases {
         Ok(granted.id)
     }
 
-    /// The latest lease is not given any more: etcd says that it does not know it.
+    /// Stops using the latest lease: etcd does not know it any more.
     pub(crate) async fn forget(&self) {
         *self.latest.lock().await = None;
     }

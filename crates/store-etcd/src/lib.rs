@@ -1,9 +1,9 @@
-//! The store that is an etcd cluster: etcd's gRPC API with messages written by hand.
+//! etcd store: etcd's gRPC API with messages written by hand.
 //!
 //! ```text
 //! kv.rs     get, list, commit      one Range or one Txn each
 //! watch.rs  watch                  one Watch stream each, opened again where it broke
-//! lease.rs  how long entries live  one lease for many of them
+//! lease.rs  TTL of entries         one lease for many of them
 //! client.rs members, failover
 //! endpoint.rs  the forms of their addresses
 //! tls.rs    certificates, which may change

@@ -100,7 +100,7 @@ pub(crate) enum Request {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ResponseOp {
-    /// The answers to writes say nothing that the header of the transaction does not.
+    /// The answers to writes contain nothing that the header of the transaction does not.
     #[prost(message, optional, tag = "1")]
     pub(crate) range: Option<RangeResponse>,
 }

@@ -60,7 +60,7 @@ pub(crate) struct Shared {
     pub(crate) leases: Leases,
     pub(crate) clock: Clock,
     pub(crate) progress_interval: Duration,
-    /// The watches that can be asked to find out how far they are.
+    /// The watches that can be asked to check their progress.
     pub(crate) pokes: Pokes,
     /// The revision up to which the store is known to be compacted.
     pub(crate) forgotten: Forgotten,

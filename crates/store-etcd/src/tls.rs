@@ -26,7 +26,7 @@ use tower_service::Service;
 
 use crate::endpoint::{Address, Endpoint, Stream};
 
-/// The certificates with which the two sides know each other. All of it is PEM.
+/// The certificates of both sides, in PEM.
 #[derive(Clone, Default)]
 pub struct Tls {
     /// The trusted CAs of the members of the cluster.
@@ -141,7 +141,7 @@ impl Service<Uri> for Connector {
         Poll::Ready(Ok(()))
     }
 
-    /// The URI says nothing that the connector does not know.
+    /// The URI contains nothing that the connector does not know.
     fn call(&mut self, _: Uri) -> Self::Future {
         let Connector { address, tls } = self.clone();
         let connect = async move {

@@ -50,7 +50,7 @@ struct Poke {
 }
 
 impl Pokes {
-    /// Makes the watches of a prefix find out whether they are at `wanted`.
+    /// Makes the watches of a prefix check whether they have reached `wanted`.
     pub(crate) fn poke(&self, prefix: &Key, wanted: Revision) {
         for poke in self.0.lock().iter().filter_map(Weak::upgrade) {
             if poke.prefix == *prefix && poke.wanted.fetch_max(wanted.get(), Ordering::Relaxed) < wanted.get()
@@ -185,7 +185,7 @@ impl Watching {
         }
     }
 
-    /// Takes what etcd says; no answer at all means that the stream is to be opened again.
+    /// Handles an answer of etcd; no answer at all means that the stream must be reopened.
     async fn hear(&mut self, answer: std::result::Result<Option<WatchResponse>, Status>) -> Result<()> {
         match answer {
             Ok(Some(answer)) => {

@@ -41,7 +41,7 @@ impl Sweep {
         !self.pending.is_empty()
     }
 
-    /// Begins a compaction, or says why not.
+    /// Begins a compaction, or returns why not.
     pub(crate) fn add(&mut self, shared: &Shared, compaction: Compaction) {
         let Compaction { before, answer } = compaction;
         let mut state = shared.state.write();
@@ -121,7 +121,7 @@ fn remove(
     Ok(())
 }
 
-/// Compacts now and then to what was the present one interval ago.
+/// Compacts at intervals to the revision of one interval ago.
 pub(crate) async fn compact_by_time(shared: std::sync::Weak<Shared>, requests: mpsc::Sender<Request>) {
     let Some((clock, interval)) = shared
         .upgrade()

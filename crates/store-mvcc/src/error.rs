@@ -34,13 +34,13 @@ pub enum Error {
         /// What is wrong with it.
         what: Damage,
     },
-    /// There is a store already where a new one was to be made.
+    /// A store exists already where a new one was to be created.
     #[error("{} is there already", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("cannot open {}", path.display())]
     Io {
         /// The path that could not be opened.
@@ -53,7 +53,7 @@ pub enum Error {
 /// The kinds of damage to the file of a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// There is a file, but nothing in it.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
     /// The database under the store does not accept it.

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use keelson_store::{Key, Revision};
 
-/// Everything that is known without looking into the file.
+/// The state in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     keys: BTreeMap<Key, Versions>,
@@ -199,7 +199,7 @@ impl Versions {
     }
 }
 
-/// Makes an index from what is in the file.
+/// Builds an index from the file.
 #[derive(Debug, Default)]
 pub(crate) struct Recovery {
     live: BTreeMap<Key, Live>,

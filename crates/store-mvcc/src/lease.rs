@@ -12,13 +12,13 @@ use crate::writer::{Request, ask};
 
 const TICK: Duration = Duration::from_secs(1);
 
-/// Asks the writer to delete what has lived long enough, as long as the store is there.
+/// Asks the writer to delete expired entries, as long as the store exists.
 pub(crate) async fn expire_by_time(shared: Weak<Shared>, requests: mpsc::Sender<Request>) {
     let Some(clock) = shared.upgrade().map(|shared| shared.options.clock.clone()) else {
         return;
     };
     loop {
-        // The tick is counted from before the look, so that time that passes meanwhile is not lost.
+        // The tick is counted from before the check, so that the time of the check is not lost.
         let tick = clock.monotonic() + TICK;
         let now = clock.unix_millis();
         let Some(next) = shared.upgrade().map(|shared| shared.state.read().index.next_expiry()) else {

@@ -31,14 +31,14 @@ use crate::tables::{COMPACTED, CURRENT_FORMAT, FORMAT, HISTORY, Kind, LIVE, META
 /// The location and the settings of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The folder that is the store; made if it is not there.
+    /// The folder of the store; created if it does not exist.
     pub dir: PathBuf,
     /// The clock for expiry and compaction.
     pub clock: Clock,
     /// The interval of compaction; the history is compacted to the state one interval ago. `None` means
     /// never.
     pub compaction_interval: Option<Duration>,
-    /// The largest value that is taken.
+    /// The largest accepted value, in bytes.
     pub max_value_bytes: usize,
     /// The number of commits that may wait for the writer before callers wait for a place in the queue.
     pub queue: usize,
@@ -99,7 +99,7 @@ pub(crate) fn open(options: &Options, faults: &Faults) -> Result<Opened, Error> 
     Ok(Opened { lock, database, recovered })
 }
 
-/// Makes the folder if it is not there, and takes it.
+/// Creates the folder if it does not exist, and locks it.
 pub(crate) fn prepare(options: &Options) -> Result<Lock, Error> {
     let dir = &options.dir;
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
@@ -187,7 +187,7 @@ fn open_existing<B: StorageBackend>(
     })
 }
 
-/// A file with wrong bytes in it may make the database panic: that is damage, too.
+/// A damaged file may make the database panic: that counts as damage, too.
 fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

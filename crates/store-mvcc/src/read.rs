@@ -1,7 +1,7 @@
-//! Reads: which revision it is says the index, what was written says the file.
+//! Reads: the index knows the revision, the file has the value.
 //!
-//! The snapshot of the file is taken while the index is locked. A compaction changes the index before
-//! the file, so a snapshot has every revision that the index named.
+//! The snapshot of the file is taken while the index is locked. A compaction changes the index before the
+//! file, so a snapshot has every revision that the index returned.
 
 use bytes::Bytes;
 use keelson_store::{At, Entry, Event, Key, Page, Result, Revision, StoreError};

@@ -27,9 +27,9 @@ pub struct Restored {
 }
 
 impl MvccStore {
-    /// Makes a store in a folder that has none, with `entries`, at `revision`; gives their number. Blocks.
+    /// Creates a store with `entries` at `revision` in a folder that has none; returns their number. Blocks.
     ///
-    /// A store that is there is never replaced, and nothing is left behind if it fails.
+    /// An existing store is never replaced, and nothing is left behind if it fails.
     pub fn restore<E>(
         options: &Options,
         revision: Revision,

@@ -83,7 +83,7 @@ impl Shared {
         self.failure.lock().clone()
     }
 
-    /// Nothing is written from now on. After a failed write redb refuses reads, too, until the file is
+    /// No writes are accepted from now on. After a failed write redb refuses reads, too, until the file is
     /// opened again.
     pub(crate) fn fail(&self, failure: Failure) {
         tracing::error!(
@@ -100,7 +100,7 @@ impl Shared {
         }
     }
 
-    /// Closes the file and gives the lock back, when the writer has ended.
+    /// Closes the file and releases the lock, after the writer has ended.
     pub(crate) fn release(&self) {
         drop(self.database.write().take());
         drop(self.lock.lock().take());

@@ -35,7 +35,7 @@ pub struct MvccStore {
 const SHORT_LIST: usize = 16;
 
 impl MvccStore {
-    /// Opens the store in a folder, or makes it. Needs a tokio runtime for the store's own loops.
+    /// Opens the store in a folder, or creates it. Needs a tokio runtime for the store's own loops.
     pub async fn open(options: Options) -> std::result::Result<MvccStore, Error> {
         MvccStore::open_on(options, Faults::default()).await
     }

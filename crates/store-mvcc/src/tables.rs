@@ -89,7 +89,7 @@ impl<'r> Record<'r> {
         out[..4].copy_from_slice(&checksum.to_le_bytes());
     }
 
-    /// The record in the bytes that were stored at `revision`; `None` if they are not what was written.
+    /// The record in the bytes that were stored at `revision`; `None` if they are damaged.
     pub(crate) fn decode(revision: u64, bytes: &'r [u8]) -> Option<Record<'r>> {
         let (stored, rest) = bytes.split_first_chunk::<4>()?;
         if u32::from_le_bytes(*stored) != checksum(revision, rest) {
@@ -111,7 +111,7 @@ impl<'r> Record<'r> {
         Some(Record { revision, kind, created, version, previous, expires, key, value })
     }
 
-    /// The entry that a put left, under a key that is known already.
+    /// The entry that a put wrote, under a key that is known already.
     pub(crate) fn to_entry(self, key: Key) -> Result<Entry, StoreError> {
         let modified = Revision::new(self.revision).expect("the history begins after revision 1");
         let damaged = StoreError::Corrupt { revision: modified };

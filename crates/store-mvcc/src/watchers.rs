@@ -45,7 +45,7 @@ impl Watchers {
         Some(self.of(prefix).get(prefix)?.changed)
     }
 
-    /// Adds a watch of a prefix, of which `changed` knows when it changed.
+    /// Adds a watch of a prefix; `changed` gives the last change of the prefix.
     pub(crate) fn add(&mut self, prefix: &Key, queue: Arc<Queue>, changed: impl FnOnce() -> Revision) {
         let new = || Watched { changed: changed(), queues: Vec::new() };
         self.of_mut(prefix).entry(prefix.clone()).or_insert_with(new).queues.push(queue);

@@ -32,9 +32,9 @@ use crate::watchers::Queue;
 pub(crate) enum Request {
     Commit(Commit),
     Compact(Compaction),
-    /// Delete what has lived long enough. The answer is whether there is more.
+    /// Delete expired entries. The answer is whether there are more.
     Expire(oneshot::Sender<bool>),
-    /// Finish and end.
+    /// Finish queued requests and end.
     Close,
 }
 
@@ -184,7 +184,7 @@ impl Writer {
         written
     }
 
-    /// Makes the changes visible, and gives for each of them the queues that it concerns.
+    /// Makes the changes visible, and returns for each of them the queues of its watches.
     fn apply(&self, changes: &[Change]) -> Vec<Vec<Arc<Queue>>> {
         let mut guard = self.shared.state.write();
         let state = &mut *guard;
@@ -303,12 +303,12 @@ impl<'s> Plan<'s> {
         Verdict::Done(revision)
     }
 
-    /// Deletes what has lived long enough; says whether there is more of it.
+    /// Deletes expired entries; returns whether there are more.
     fn expire(&mut self) -> bool {
         let now = self.shared.options.clock.unix_millis();
         let (keys, more) = self.shared.state.read().index.expired(now, ROUND_EXPIRIES);
         for key in keys {
-            // It may have got a new life in this round.
+            // The entry may have got a new TTL in this round.
             if let Some(live) = self.live(&key)
                 && live.expires.is_some_and(|expires| expires <= now)
             {

@@ -122,7 +122,7 @@ async fn revisions_do_not_go_back_when_nothing_is_left() {
 async fn compaction_takes_rows_out_of_the_file() {
     let dir = tempfile::tempdir().expect("a folder");
     let store = open(dir.path()).await;
-    // More than one step of a compaction takes.
+    // More than one step of a compaction removes.
     let writers = (0..7).map(|key| {
         let store = &store;
         async move {
@@ -144,7 +144,7 @@ async fn compaction_takes_rows_out_of_the_file() {
 
 #[tokio::test]
 async fn a_compaction_that_was_interrupted_is_finished() {
-    // What a compaction to 7 takes out of the file, in this order.
+    // The revisions that a compaction to 7 removes from the file, in this order.
     let garbage = [2_u64, 3, 5, 6, 7];
     for gone in 0..garbage.len() {
         let dir = written().await;
@@ -259,7 +259,7 @@ async fn written() -> tempfile::TempDir {
     dir
 }
 
-/// Changes the file, and expects that the store refuses to open and leaves the file as it is.
+/// Changes the file, and expects that the store refuses to open it and does not change it.
 async fn check_refused(change: impl FnOnce(&Path), expected: &str) {
     let dir = written().await;
     let file = dir.path().join("store.redb");

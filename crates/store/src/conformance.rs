@@ -9,7 +9,7 @@
 //! });
 //! ```
 //!
-//! which makes one test of each case.
+//! which creates one test for each case.
 
 pub mod compact;
 pub mod guarantees;
@@ -29,7 +29,7 @@ use keelson_stdx::clock::ManualClock;
 
 use crate::{At, Entry, Event, Expect, Key, Page, Result, Revision, Store, StoreError, Write};
 
-/// Makes one test of each case for the store that the closure makes.
+/// Creates one test for each case, for the store that the closure returns.
 #[macro_export]
 macro_rules! conformance_tests {
     ($make:expr) => {

@@ -1,4 +1,4 @@
-//! StoreError: what can go wrong with the data.
+//! StoreError: the errors of stores.
 
 use crate::{Entry, Key, Revision};
 
@@ -26,7 +26,7 @@ pub enum StoreError {
     Compacted {
         /// The requested revision.
         asked: Revision,
-        /// The oldest revision that can be asked for.
+        /// The oldest revision that can be read.
         oldest: Revision,
     },
     /// The store has not got there yet.
@@ -34,15 +34,15 @@ pub enum StoreError {
     Future {
         /// The requested revision.
         asked: Revision,
-        /// The latest revision that can be asked for.
+        /// The latest revision that can be read.
         latest: Revision,
     },
-    /// The value is larger than the store takes.
+    /// The value is larger than the store accepts.
     #[error("value of {size} bytes is over the limit of {limit}")]
     TooLarge {
         /// The size of the value.
         size: usize,
-        /// The largest size that the store takes.
+        /// The largest accepted size.
         limit: usize,
     },
     /// Another store behind this one rejects the write; this is its message.
@@ -64,7 +64,7 @@ pub enum StoreError {
         /// The reason.
         problem: String,
     },
-    /// The value cannot be turned into what is stored.
+    /// The value cannot be converted to its stored form.
     #[error("the value of {key} cannot be written: {problem}")]
     Unwritable {
         /// The key.

@@ -93,7 +93,7 @@ pub enum Form {
 }
 
 impl Layout {
-    /// Everything lies under `root`, which has a leading and no trailing slash: `/registry`.
+    /// All keys are under `root`, which has a leading and no trailing slash: `/registry`.
     #[must_use]
     pub fn new(root: &str) -> Layout {
         Layout { root: format!("/{}", root.trim_matches('/')), form: Form::default() }

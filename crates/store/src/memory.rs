@@ -24,7 +24,7 @@ use crate::{
     At, Entry, Event, Expect, Key, Page, Result, Revision, Store, StoreError, Tip, VALUE_LIMIT, Write,
 };
 
-/// A store that forgets everything when it is dropped. Clones are the same store.
+/// A store in memory. Clones share the store.
 #[derive(Clone, Debug)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -49,7 +49,7 @@ impl MemoryStore {
         MemoryStore::with_value_limit(clock, VALUE_LIMIT)
     }
 
-    /// An empty store that takes values up to `value_limit` bytes.
+    /// An empty store that accepts values up to `value_limit` bytes.
     #[must_use]
     pub fn with_value_limit(clock: Clock, value_limit: usize) -> MemoryStore {
         let model = Mutex::new(Model::default());
@@ -151,7 +151,7 @@ struct Watcher {
 
 #[derive(PartialEq)]
 enum Stage {
-    /// It has not looked whether it may start there.
+    /// The start revision has not been checked yet.
     New,
     CatchingUp,
     /// It has reported that it has caught up.
@@ -312,7 +312,7 @@ impl Model {
         self.expiries.values().min().copied()
     }
 
-    /// Deletes what has lived long enough, the oldest first.
+    /// Deletes expired entries, the oldest first.
     fn expire(&mut self, now: Duration) {
         let mut due: Vec<(Duration, Key)> = self
             .expiries

@@ -1,4 +1,4 @@
-//! RoutedStore: some prefixes lie in other stores.
+//! RoutedStore: some prefixes are in other stores.
 
 use std::sync::Arc;
 

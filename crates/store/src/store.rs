@@ -56,8 +56,8 @@ pub trait Store: Send + Sync + 'static {
     /// it has caught up with the present it sends one [`Event::Progress`].
     fn watch(&self, prefix: &Key, after: Revision) -> BoxStream<'static, Result<Event>>;
 
-    /// Forgets the history before a revision. The state at `before` stays readable, and a watch may
-    /// still start after `before`. Does nothing if that much is forgotten already.
+    /// Compacts the history before a revision. The state at `before` stays readable, and a watch may still
+    /// start after `before`. Does nothing if that much is compacted already.
     fn compact(&self, before: Revision) -> BoxFuture<'_, Result<()>>;
 
     /// The revision before which the history under `prefix` is known to be compacted. This reads memory only:
@@ -82,7 +82,7 @@ pub trait Store: Send + Sync + 'static {
 pub struct Entry {
     /// The key.
     pub key: Key,
-    /// Its content; the store does not look into it.
+    /// The value; the store does not interpret it.
     pub value: Bytes,
     /// The revision at which the key was created, for the last time.
     pub created: Revision,
@@ -104,14 +104,14 @@ pub enum Expect {
 /// The write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// A new value. `lives` is how long the entry stays; `None` is for ever.
+    /// A new value. `lives` is the TTL of the entry; `None` means for ever.
     Put {
         /// The value.
         value: Bytes,
         /// The TTL; then the store deletes the entry with an ordinary delete.
         lives: Option<Duration>,
     },
-    /// The end of the entry.
+    /// Deletes the entry.
     Delete,
 }
 

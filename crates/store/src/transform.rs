@@ -1,11 +1,11 @@
-//! Values that are stored in another form than they are used in: encrypted, in practice.
+//! Transforms of stored values: encryption, in practice.
 //!
 //! ```text
 //! registry ──put {"kind":"Secret",…}──▶ Transformed ──put k8s:enc:aesgcm:v1:key1:…──▶ store
 //!          ◀─get {"kind":"Secret",…}──             ◀─get k8s:enc:aesgcm:v1:key1:…──
 //! ```
 //!
-//! The key of the entry is part of what is authenticated, so a value cannot be moved to another place.
+//! The key of the entry is authenticated with the value, so a value cannot be moved to another key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,7 +84,7 @@ pub struct Transformed {
 }
 
 impl Transformed {
-    /// Stores in `store` what `transform` makes.
+    /// Stores the values in `store` in the form of `transform`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, transform: Arc<dyn Transform>, clock: Clock) -> Transformed {
         Transformed { store, transform, clock, blind: Arc::default() }
@@ -243,7 +243,7 @@ impl Reading {
     }
 }
 
-/// Opens entries among others: one that can never be read must not hide the rest.
+/// Opens the entries of a list: one that can never be read must not hide the rest.
 struct Reader<'r> {
     transform: &'r dyn Transform,
     blind: &'r AtomicBool,

@@ -53,7 +53,7 @@ type Log = Arc<Mutex<Vec<Asked>>>;
 type Answer = Arc<dyn Fn(&Asked) -> (u16, String) + Send + Sync>;
 
 impl Callee {
-    /// Answers with what `answer` gives: status and body. The body of a redirection is where it leads.
+    /// Responds with the result of `answer`: status and body. The body of a redirect is its location.
     pub async fn open(answer: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static) -> Result<Callee> {
         Callee::open_at(0, answer).await
     }
@@ -67,7 +67,7 @@ impl Callee {
         Callee::with_authority(authority, port, answer).await
     }
 
-    /// The same with an authority that others know already.
+    /// The same with a CA that others know already.
     pub async fn with_authority(
         authority: Authority,
         port: u16,

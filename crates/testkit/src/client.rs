@@ -1,4 +1,4 @@
-//! A small HTTPS client that shows a test exactly what was answered.
+//! A small HTTPS client that shows a test the exact response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::connect::{Connector, Credentials, Protocol, RequestBody};
 
-/// Longer than anything that works takes, also on a busy machine.
+/// Longer than anything that works, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Talks to one server and keeps its connections. Cheap to clone.
@@ -153,7 +153,7 @@ impl Call {
         call.header("content-type", "application/json")
     }
 
-    /// Sends it and reads the whole answer.
+    /// Sends the request and reads the whole response.
     pub async fn send(self) -> Answer {
         let asked = format!("{} {}", self.method, self.path);
         match self.try_send().await {
@@ -177,7 +177,7 @@ impl Call {
         Ok(Answer { status: parts.status, headers: parts.headers, body })
     }
 
-    /// Sends it and gives the body line by line.
+    /// Sends the request and returns the body line by line.
     pub async fn stream(self) -> Stream {
         let asked = format!("{} {}", self.method, self.path);
         let begun = match timeout(PATIENCE, self.begin()).await {
@@ -206,7 +206,8 @@ impl Call {
                 for _ in 0..RESENDS {
                     match connection.send_request(request.clone()).await {
                         Ok(response) => return Ok((response, Some(connection))),
-                        // The server ended the connection before anything was sent: every client takes another.
+                        // The server closed the connection before anything was sent: like every client, open
+                        // another one.
                         Err(error) if error.is_canceled() => connection = client.connector.http1().await?,
                         Err(error) => return Err(error.into()),
                     }

@@ -103,13 +103,13 @@ impl Etcd {
         count["count"].as_str().and_then(|it| it.parse().ok()).unwrap_or_default()
     }
 
-    /// Forgets what is older than the present.
+    /// Compacts everything before the latest revision.
     pub fn compact(&self) {
         let now = self.gateway("kv/range", &json!({"key": STANDARD.encode("/"), "count_only": true}));
         self.gateway("kv/compaction", &json!({"revision": now["header"]["revision"], "physical": true}));
     }
 
-    /// The same as a server does it, so that other servers learn of it.
+    /// The same in the way of a server, so that other servers notice it.
     pub fn compact_as_server(&self) {
         let now = self.gateway("kv/range", &json!({"key": STANDARD.encode("/"), "count_only": true}));
         let revision = now["header"]["revision"].as_str().expect("a revision").to_owned();
@@ -118,7 +118,7 @@ impl Etcd {
         self.gateway("kv/compaction", &json!({"revision": revision, "physical": true}));
     }
 
-    /// Gives space back that was freed, and takes the alarm away that there was none.
+    /// Frees space by compaction and defragmentation, and clears the alarm.
     pub fn make_space(&self) {
         self.compact();
         self.gateway("maintenance/defragment", &json!({}));
@@ -186,7 +186,7 @@ impl Etcd {
         Ok(members)
     }
 
-    /// Starts it with the data that it had, and waits until it answers.
+    /// Starts it with its old data, and waits until it answers.
     pub async fn start(&mut self) -> Result<()> {
         self.spawn()?;
         self.answers().await

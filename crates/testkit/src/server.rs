@@ -38,7 +38,7 @@ pub struct Options {
 /// Whether the server creates a service account and a config map in every namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Accounts {
-    /// A namespace has only what a test puts there, and pods need no account.
+    /// The server creates nothing in namespaces, and pods need no account.
     #[default]
     None,
     /// As by default for users.
@@ -265,7 +265,7 @@ impl RunningServer {
         }
     }
 
-    /// SIGTERM, and waits for the end.
+    /// Sends SIGTERM, and waits for the exit.
     pub async fn terminate(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.ended().await
@@ -279,7 +279,7 @@ impl RunningServer {
         }
     }
 
-    /// The same for a server that will not be ready: waits until it answers at all.
+    /// The same for a server that will not become ready: waits until it answers at all.
     pub async fn restart_unready(&mut self) {
         self.kill();
         if let Err(error) = self.run_until(Answer::Any).await {

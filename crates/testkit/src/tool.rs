@@ -1,10 +1,10 @@
-//! Programs of others that tests use, and how a test says that one is missing.
+//! External programs for tests, and how a test reports that one is missing.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A program of others.
+/// An external program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     /// The command line client.

@@ -82,7 +82,7 @@ impl Tunnels {
         self.clients.client("server", &[])
     }
 
-    /// The addresses that tunnels were asked to, in order.
+    /// The requested addresses of tunnels, in order.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -16,7 +16,7 @@ use crate::history::Room;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Cache {
-    /// Makes the history reach back to `after`, if the store still knows what happened since.
+    /// Extends the history back to `after`, if the store still has the events since then.
     pub async fn reach_back(&self, after: Revision) -> Result<()> {
         let _one_at_a_time = self.backfill.lock().await;
         let (floor, room) = {
@@ -35,7 +35,7 @@ impl Cache {
             () = self.shared.clock.sleep(PATIENCE) => return Err(Error::Compacted { asked: after, oldest: floor }),
         };
         let mut state = self.shared.state.lock();
-        // While we read, the ring may have forgotten more: then there is a hole, and the client lists again.
+        // Meanwhile the ring may have dropped more events: then there is a gap, and the client lists again.
         if state.history.gap() != Some(floor) || older.len() > state.history.room().events {
             return state.history.start_after(after).map(drop);
         }

@@ -34,7 +34,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// `lives` is how long the watch will last, if that is known.
+    /// `lives` is the duration of the watch, if it is known.
     pub(crate) fn new(bookmarks: Bookmarks, now: Duration, lives: Option<Duration>) -> Schedule {
         if bookmarks == Bookmarks::Off {
             return Schedule { next: None, last: None };

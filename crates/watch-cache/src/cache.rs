@@ -73,7 +73,7 @@ impl CacheOptions {
 pub struct Cache {
     pub(crate) source: Source,
     pub(crate) shared: Arc<Shared>,
-    /// One reader at a time asks the store for what the history lacks; the others find it there.
+    /// One reader at a time reads missing events from the store; the others then find them in the history.
     pub(crate) backfill: tokio::sync::Mutex<()>,
     feed: AbortHandle,
     check: Option<AbortHandle>,
@@ -85,7 +85,8 @@ impl Cache {
         let CacheOptions { store, prefix, decode, clock, history, indexes, queue, check_every } = options;
         let source = Source { store, prefix, decode };
         let listing = source.list(None).await?;
-        // Watches from before the list can be served if nothing changed between: clients survive our restart.
+        // Watches from before the list can be served if nothing changed in between: clients survive our
+        // restart.
         let tip = source.store.tip(&source.prefix).await?;
         let changed = if tip.changed <= listing.revision { tip.changed } else { listing.revision };
 
@@ -131,7 +132,7 @@ impl Cache {
 
     /// The state at exactly this revision, if it is the present or was kept; the store may still have it.
     ///
-    /// What the store has forgotten is not given any more: a list expires with the history that it is of.
+    /// Revisions that the store has compacted are not returned: a list expires with its history.
     pub fn exact(&self, revision: Revision) -> Option<Snapshot> {
         let oldest = self.source.store.forgotten_before(&self.source.prefix);
         let mut state = self.shared.state.lock();
@@ -141,13 +142,13 @@ impl Cache {
         state.exact(revision).filter(|_| oldest.is_none_or(|oldest| revision >= oldest))
     }
 
-    /// Keeps a snapshot for some minutes, so that the next page of a list can be taken from it.
+    /// Keeps a snapshot for some minutes, for the next page of a list.
     pub fn keep(&self, snapshot: &Snapshot) {
         let now = self.shared.clock.monotonic();
         self.shared.state.lock().kept.keep(snapshot, now);
     }
 
-    /// Begins to watch. Nothing is lost and nothing comes twice between a snapshot and a watch after its revision.
+    /// Begins to watch. Between a snapshot and a watch after its revision no event is lost or repeated.
     pub fn watch(&self, request: WatchRequest) -> Result<Watcher> {
         Watcher::start(self.shared.clone(), request)
     }
@@ -172,7 +173,7 @@ impl Cache {
         self.shared.counters.lists()
     }
 
-    /// Stops to follow the store and ends all watchers. What is cached can still be read.
+    /// Stops following the store and ends all watchers. The cached objects can still be read.
     pub fn close(&self) {
         self.feed.abort();
         if let Some(check) = &self.check {

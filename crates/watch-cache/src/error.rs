@@ -1,4 +1,4 @@
-//! Error: what can go wrong between a reader and the cache.
+//! Error: the errors of the cache.
 
 use keelson_store::{Revision, StoreError};
 
@@ -38,7 +38,7 @@ pub enum Error {
     /// The cache was closed.
     #[error("cache is closed")]
     Closed,
-    /// The store could not be asked.
+    /// The store returned an error.
     #[error("the store failed")]
     Store(#[from] StoreError),
 }

@@ -1,4 +1,4 @@
-//! Event: what happened to one object.
+//! Event: a change of one object.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -77,7 +77,7 @@ impl FanOut {
             Scope::Field { index, value } if self.indexed.contains(index) => {
                 self.fields.entry((*index, value.clone())).or_default()
             }
-            // It gets everything, and looks for itself.
+            // It gets all events, and filters them itself.
             Scope::Field { .. } => &mut self.all,
         };
         members.insert(id, mailbox);
@@ -99,7 +99,7 @@ impl FanOut {
         self.count -= usize::from(removed.is_some());
     }
 
-    /// Hands the event to those it concerns; waits for none of them.
+    /// Hands the event to the watchers it concerns, without waiting for them.
     pub(crate) fn deliver(&self, event: &Arc<Event>, counters: &Counters) {
         let mut tally = Tally::default();
         let mut hand_to = |members: Option<&Members>| {
@@ -136,7 +136,7 @@ impl FanOut {
         self.end_all();
     }
 
-    /// Ends all watchers that there are; others may come.
+    /// Ends all current watchers; new ones may come.
     pub(crate) fn end_all(&self) {
         let maps = self.namespaces.values().chain(self.names.values()).chain(self.fields.values());
         for mailbox in maps.chain([&self.all]).flat_map(HashMap::values) {

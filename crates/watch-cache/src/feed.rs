@@ -115,9 +115,9 @@ pub(crate) struct Feed {
 
 /// Why the feed no longer follows the store.
 enum Broken {
-    /// The store has forgotten where we were.
+    /// The store has compacted the revision of the cache.
     Forgotten,
-    /// The cache is not what the store is.
+    /// The cache differs from the store.
     Doubted,
     Closed,
     Other(Option<StoreError>),
@@ -157,7 +157,7 @@ impl Feed {
         warn!(prefix, error, retry_in_ms, "watch of the store broke");
     }
 
-    /// Publishes what the store says until it breaks off.
+    /// Publishes the events of the store until its watch ends.
     async fn follow(&self, backoff: &mut Backoff) -> Broken {
         let counters = &self.shared.counters;
         let mut stream = self.source.store.watch(&self.source.prefix, self.shared.applied());

@@ -102,8 +102,8 @@ impl Cache {
         self.snapshot()
     }
 
-    /// One object for a policy, which may be as old as a cache is; only what does not seem to be there is looked for
-    /// in the present.
+    /// One object for a policy, which may be as old as the cache; only if it is missing, the latest state is
+    /// read.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Arc<Frozen>>> {
         if !self.source.store.is_near()
             && let Some(found) = self.snapshot().get(namespace, name)
@@ -146,7 +146,7 @@ impl Cache {
                 if snapshot.revision() >= revision {
                     return Ok(snapshot);
                 }
-                // Less than asked for, but our last change: the rest happened to others.
+                // Earlier than requested, but after our last change: the later changes are of other objects.
                 return Ok(self.shared.unchanged_up_to(tip.latest));
             }
             // The store has not reached the revision. The feed reports only our own changes, so the store is

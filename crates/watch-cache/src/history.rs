@@ -31,7 +31,7 @@ pub(crate) const MIN_CAPACITY: usize = 100;
 /// of it are still in the store, where a client that resumes gets them from.
 const MAX_BYTES: usize = 128 << 20;
 
-/// Far from zero: what a restart made us forget can be put in front.
+/// Far from zero, so that events from before a restart can be added in front.
 const FIRST_SEQUENCE: u64 = 1 << 40;
 
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl History {
         self.capacity
     }
 
-    /// Forgets for clients, but not for watchers, what was before `floor`.
+    /// Drops everything before `floor` for clients, but not for watchers.
     pub(crate) fn raise_floor(&mut self, floor: Revision) {
         self.floor = self.floor.max(floor);
     }
@@ -182,7 +182,7 @@ impl History {
         Ok(self.first + position as u64)
     }
 
-    /// The events from a sequence on; `None` when it is forgotten.
+    /// The events from a sequence on; `None` if it has been dropped.
     pub(crate) fn starting_at(&self, sequence: u64) -> Option<impl Iterator<Item = &Arc<Event>>> {
         let position = usize::try_from(sequence.checked_sub(self.first)?).ok()?;
         Some(self.events.range(position.min(self.events.len())..))

@@ -1,4 +1,4 @@
-//! Snapshots that were handed out for paging and may be asked for again.
+//! Snapshots that are kept for the next pages of lists.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -32,14 +32,14 @@ impl Kept {
         self.0.iter().map(|(_, snapshot)| snapshot).find(|snapshot| snapshot.revision() == revision)
     }
 
-    /// Lets go of what is too old.
+    /// Drops snapshots that are too old.
     pub(crate) fn forget(&mut self, now: Duration) {
         while self.0.front().is_some_and(|(at, _)| now.saturating_sub(*at) > TIME) {
             self.0.pop_front();
         }
     }
 
-    /// Lets go of what the store has forgotten.
+    /// Drops snapshots that the store has compacted.
     pub(crate) fn forget_before(&mut self, oldest: Revision) {
         self.0.retain(|(_, snapshot)| snapshot.revision() >= oldest);
     }

@@ -10,8 +10,8 @@
 //!              └───────────────────────────────────────┘
 //! ```
 //!
-//! - The publisher never waits for a watcher. A watcher whose queue is full continues from the history, where it is
-//!   only a number; when the history no longer has its position, it ends with [`Error::Lagged`].
+//! - The publisher never waits for a watcher. A watcher whose queue is full continues from the history, where
+//!   it is only a number; when the history no longer has its position, it ends with [`Error::Lagged`].
 //! - Only watchers whose [`Scope`] holds the old or the new state of an object are woken.
 //! - Everything is shared: an object's bytes by all readers, an event's frame by all watchers.
 //!

@@ -34,7 +34,7 @@ pub struct Stats {
     pub watchers: usize,
     /// Events so far.
     pub events: u64,
-    /// Events with which watches began: objects that were there, and what had happened since the client was here.
+    /// Initial events of watches: existing objects, and the events since the client's revision.
     pub initial_events: u64,
     /// Events put into queues so far.
     pub queued: u64,

@@ -32,7 +32,7 @@ pub(crate) fn start(cache: Weak<Cache>, clock: &Clock, prefix: &Key, period: Dur
     task::spawn("watch-cache-check", check).abort_handle()
 }
 
-/// A part of `range` that is another one for each prefix, so that not all caches ask at the same time.
+/// A part of `range` that differs for each prefix, so that not all caches are checked at the same time.
 fn spread(prefix: &Key, range: Duration) -> Duration {
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(prefix.as_str());
     range * (hash % 1000) as u32 / 1000

@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
     pub(crate) freshness: Freshness,
     pub(crate) counters: Counters,
-    /// Rung when the cache is not what the store is: the feed lists everything again.
+    /// Notified when the cache differs from the store: the feed lists everything again.
     pub(crate) doubt: Notify,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct State {
     pub(crate) snapshot: Snapshot,
     pub(crate) history: History,
     pub(crate) kept: Kept,
-    /// Everything that the store's watch says up to here is in the snapshot.
+    /// Everything that the store's watch delivered up to here is in the snapshot.
     applied: Revision,
     /// The revision of the last change.
     changed: Revision,
@@ -66,7 +66,7 @@ pub(crate) enum Replay {
 const REPLAY_BATCH: usize = 512;
 
 impl State {
-    /// `changed` is a revision since which nothing happened to what is in `snapshot`.
+    /// `changed` is a revision since which the objects in `snapshot` have not changed.
     pub(crate) fn new(snapshot: Snapshot, changed: Revision, history: usize) -> State {
         let footprint = |(_, object): (&Key, &Arc<Frozen>)| object.footprint() as u64;
         State {
@@ -206,7 +206,7 @@ impl Shared {
         Replay::Read { next, at_end: next == state.history.end() }
     }
 
-    /// The revision up to which a watcher has seen everything, if it has nothing left to see.
+    /// The revision up to which a watcher has seen everything, if it has nothing left to read.
     pub(crate) fn settled(&self, mailbox: &Mailbox) -> Option<Revision> {
         let _nobody_publishes = self.fan_out.lock();
         mailbox.is_quiet().then(|| self.state.lock().snapshot.revision())

@@ -43,7 +43,7 @@ impl Snapshot {
         Snapshot { revision, prefix, objects: OrdMap::new(), fields: indexes.iter().map(index).collect() }
     }
 
-    /// The revision of this state: nothing that happened up to here is missing.
+    /// The revision of this state: all changes up to here are included.
     pub fn revision(&self) -> Revision {
         self.revision
     }

@@ -1,4 +1,4 @@
-//! Is the cache what the store is?
+//! Verification: compares the cache with the store.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::cache::Cache;
 use crate::error::Result;
 use crate::snapshot::Snapshot;
 
-/// A place where the cache is not what the store is, as of one revision.
+/// A difference between the cache and the store at one revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// The store has it, the cache does not.
@@ -26,7 +26,7 @@ pub enum Difference {
     },
     /// Both have it at the same revision, with different content.
     Content(Key),
-    /// An index of the cache does not say what the objects say.
+    /// An index of the cache contradicts the objects.
     Index {
         /// The position of the field.
         field: usize,
@@ -46,7 +46,7 @@ impl Cache {
         self.compare(&snapshot, Some(&snapshot)).await
     }
 
-    /// The differences to the store. What `known` has at the same revision is taken for the same.
+    /// The differences to the store. Objects that `known` has at the same revision count as equal.
     async fn compare(&self, snapshot: &Snapshot, known: Option<&Snapshot>) -> Result<Vec<Difference>> {
         let listing = self.source.list_at(known, At::Exactly(snapshot.revision())).await?;
         let mut found = Vec::new();

@@ -268,7 +268,7 @@ impl Watcher {
         true
     }
 
-    /// A bookmark, if one is due and says anything.
+    /// A bookmark, if one is due and has a new revision.
     fn bookmark(&mut self) -> Option<Signal> {
         let due = self.schedule.next()? <= self.shared.clock.monotonic();
         if !due || matches!(self.phase, Phase::Initial { .. } | Phase::Ended) {

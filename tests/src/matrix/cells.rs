@@ -17,7 +17,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A letter, the reason, and what went wrong.
+    /// A letter, the reason, and the error.
     pub fn new(letter: char, reason: &str, error: &str) -> Cell {
         let why = if error.is_empty() { reason.to_owned() } else { format!("{reason} ! {error}") };
         Cell { letter, reasons: BTreeSet::from([why]) }
@@ -53,7 +53,7 @@ impl Cell {
         self.letter == seen.letter && seen.reasons.is_subset(&self.reasons)
     }
 
-    /// The same with other words for what differs from run to run.
+    /// The same with a replacement for text that differs from run to run.
     #[must_use]
     pub fn replaced(self, from: &str, to: &str) -> Cell {
         let reasons = self.reasons.into_iter().map(|it| it.replace(from, to)).collect();

@@ -113,7 +113,7 @@ impl Request {
         Attributes { user, verb: &self.verb, target, path: &self.path, selectors }
     }
 
-    /// The review that asks a server about it.
+    /// The review of this request.
     pub fn review(&self, who: &Who) -> Value {
         let mut spec = json!({"user": who.user, "groups": who.groups});
         if self.path.is_empty() {

@@ -62,7 +62,7 @@ impl Stage {
         (self.callee.url("/authorize"), self.callee.ca())
     }
 
-    /// The same answer without what differs from run to run.
+    /// The same answer without the parts that differ from run to run.
     pub(super) fn plain(&self, cell: Cell) -> Cell {
         cell.replaced(&self.callee.url(""), "https://webhook")
     }
@@ -164,7 +164,7 @@ async fn make(client: &Client, object: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Made last: a server that knows them knows all that came before.
+/// Created last: a server that knows them knows all earlier objects.
 fn role_sentinels() -> [Value; 4] {
     let rule = |resource: &str| json!([{"verbs": ["sentinel"], "apiGroups": [""], "resources": [resource]}]);
     let subjects = json!([{"kind": "User", "name": "sentinel"}]);

@@ -30,14 +30,14 @@ pub(super) async fn file(file: &File, client: &Client) -> Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
-/// Creates an object and says where it is; `None` if nothing is stored.
+/// Creates an object and returns its path; `None` if nothing is stored.
 pub(super) async fn create(object: &Map, client: &Client, namespace: &str) -> Result<Option<String>> {
     let place = Place::find(client, object, namespace).await?;
     let created = send(client, "POST", &place.all, &Value::Map(object.clone())).await?;
     ensure!(created.status.is_success(), "cannot be created: {}", created.text());
     let created = created.json();
     let at = created["metadata"]["name"].as_str().map(|name| format!("{}/{name}", place.all));
-    // Answers to questions look like objects, too.
+    // Responses to reviews look like objects, too.
     Ok(at.filter(|_| created["metadata"]["uid"].is_string()))
 }
 

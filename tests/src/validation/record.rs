@@ -6,7 +6,7 @@ use keelson_object::{Map, Value};
 use super::File;
 use super::case::{Case, FIELDS, Outcome, fits};
 
-/// The file with `outcomes` as what is expected.
+/// The file with `outcomes` as the expectations.
 pub(super) fn text(file: &File, outcomes: &[Outcome]) -> String {
     let mut text = field("about", &Value::from(file.about.as_str()));
     text += &field("object", &Value::Map(file.object.clone()));

@@ -1,4 +1,4 @@
-//! Expressions of webhooks and policies: that they are there and have names. What they say is not compiled.
+//! Expressions of webhooks and policies: checks that they are present and named. They are not compiled here.
 //!
 //! Upstream: pkg/apis/admissionregistration/validation/validation.go (v1.36.4).
 

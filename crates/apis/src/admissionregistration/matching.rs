@@ -8,7 +8,7 @@ use keelson_registry::{Error, Guard, Result, Write};
 
 use crate::shared::edit::parts;
 
-/// Everything is meant unless selectors say otherwise.
+/// Empty selectors, which match everything, are the default.
 ///
 /// Upstream: pkg/apis/admissionregistration/v1/defaults.go, SetDefaults_MatchResources, SetDefaults_ValidatingWebhook
 /// (v1.36.4).
@@ -32,7 +32,7 @@ pub(super) fn default_match_resources(map: &mut Map) {
     default_rules(map, "excludeResourceRules");
 }
 
-/// Names with this end are for what is configured in files.
+/// Names with this suffix are reserved for configurations in files.
 const STATIC_SUFFIX: &str = ".static.k8s.io";
 
 /// Upstream: pkg/apis/admissionregistration/validation/static_suffix.go, WarningsForStaticSuffix (v1.36.4).
@@ -46,7 +46,7 @@ pub(super) fn name_warnings(object: &Object) -> Vec<String> {
     )]
 }
 
-/// Refuses names that are for what is configured in files.
+/// Rejects names that are reserved for configurations in files.
 ///
 /// Upstream: pkg/apis/admissionregistration/validation/static_suffix.go, ValidateStaticSuffix (v1.36.4).
 pub(super) struct ReservedNames {

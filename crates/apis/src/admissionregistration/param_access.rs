@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(told(Refers::Policy, all, &policy("Secret"), None).await, refusal);
         let old = policy("ConfigMap");
         assert_eq!(told(Refers::Policy, all, &policy("Secret"), Some(&old)).await, refusal);
-        // What it named before is not asked again.
+        // The kind that it named before is not checked again.
         let old = policy("Secret");
         assert_eq!(told(Refers::Policy, all, &policy("Secret"), Some(&old)).await, "");
     }

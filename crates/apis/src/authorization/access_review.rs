@@ -63,7 +63,7 @@ impl AccessReviews {
     }
 }
 
-/// A review of a namespace is posted there; the others are nowhere.
+/// A LocalSubjectAccessReview is posted in its namespace; the others have none.
 fn settle_namespace(who: Who, namespace: &str, body: &mut Object) -> Result<()> {
     let there = &mut body.meta.namespace;
     if who != Who::NamedInNamespace {
@@ -106,7 +106,7 @@ mod tests {
     use super::{AccessReviews, Who};
     use crate::shared::testing::{answer, text};
 
-    /// Masters may do everything, others nothing.
+    /// The authorizer of the test: masters may do everything, other users nothing.
     #[track_caller]
     fn check(who: Who, body: &str, expected: &str) {
         let authorizer = Union::new(vec![Arc::new(PrivilegedGroup::masters()), Arc::new(AlwaysDeny)]);

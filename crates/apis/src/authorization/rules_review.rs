@@ -1,4 +1,4 @@
-//! SelfSubjectRulesReview: what may I do in this namespace?
+//! SelfSubjectRulesReview: lists the user's permissions in a namespace.
 
 use std::sync::Arc;
 

@@ -119,7 +119,7 @@ fn as_upstream_prints_it(path: &Map) -> Value {
     Value::Map(shown)
 }
 
-/// A review is not stored, so it has no name and nothing else.
+/// A review is not stored, so its metadata must be empty.
 fn check_metadata(who: Who, meta: &ObjectMeta, errors: &mut FieldErrors) {
     let mut rest = ObjectMeta { managed_fields: Vec::new(), ..meta.clone() };
     let text = match who {

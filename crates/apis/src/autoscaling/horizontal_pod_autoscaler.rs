@@ -35,7 +35,7 @@ const FEATURES: [Feature; 1] = [Feature {
     signs: &[],
 }];
 
-/// The version that says less.
+/// The version with fewer fields.
 const V1: &str = "autoscaling/v1";
 
 /// The default target of CPU utilization, in percent.

@@ -111,7 +111,7 @@ impl Strategy for CronJob {
         }
         let template = "spec.jobTemplate.spec.template";
         warnings.extend(pod_template::warnings::of_template_in(object, old, template));
-        // Upstream says so when an object is changed, not when it is new.
+        // Upstream warns about this on updates, not on creation.
         if !object.meta.resource_version.is_empty() && text(object, "spec.schedule").contains("TZ") {
             warnings.push(ZONE_IN_SCHEDULE.to_owned());
         }

@@ -45,7 +45,7 @@ const GRADUATED: &[Feature] = &[
 /// The default backoff limit of a job with a limit per index: the largest number.
 const UNLIMITED: i64 = i32::MAX as i64;
 
-/// Tells the pods of a job from all others.
+/// The label that identifies the pods of a job.
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 
 /// The labels that each pod of a job has, each under its old and its new name.
@@ -239,8 +239,8 @@ fn generate_selector(object: &mut Object) {
     }
 }
 
-/// A job without labels has those of its pods. Upstream fills them in whenever it reads a job, stored ones included;
-/// here they are stored.
+/// A job without labels gets those of its pods. Upstream sets them whenever it reads a job, stored ones
+/// included; here they are stored.
 ///
 /// Upstream: pkg/apis/batch/v1/defaults.go, SetDefaults_Job (v1.36.4).
 fn inherit_labels(object: &mut Object) {

@@ -1,4 +1,4 @@
-//! Public keys and what they signed.
+//! Public keys and signatures.
 
 use aws_lc_rs::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use x509_parser::asn1_rs::{Oid, oid};

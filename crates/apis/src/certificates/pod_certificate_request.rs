@@ -1,4 +1,4 @@
-//! PodCertificateRequest: a node wants a certificate for a pod.
+//! PodCertificateRequest: a node's request for a certificate of a pod.
 
 mod creation;
 mod decision;

@@ -81,7 +81,7 @@ impl Strategy for SigningRequest {
         conditions::stamp(object, old, context.now());
     }
 
-    /// An approver changes nothing but conditions.
+    /// An approver may change conditions only.
     ///
     /// Upstream: pkg/registry/certificates/certificates/strategy.go, csrApprovalStrategy.PrepareForUpdate (v1.36.4).
     fn prepare_part_update(&self, context: &Context, _: &'static str, object: &mut Object, old: &Object) {

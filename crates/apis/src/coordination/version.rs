@@ -2,16 +2,16 @@
 
 use std::cmp::Ordering;
 
-/// A semantic version. What is built from it does not count.
+/// A semantic version. Build metadata is ignored.
 ///
-/// Versions with a word after the dash come before those without: `1.0.0-alpha < 1.0.0-alpha.1 < 1.0.0`.
+/// Versions with a pre-release part come before those without: `1.0.0-alpha < 1.0.0-alpha.1 < 1.0.0`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SemVer {
     numbers: [u64; 3],
     words: Vec<Word>,
 }
 
-/// A part of what stands after the dash; numbers come before words.
+/// An identifier of the pre-release part; numbers come before words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Word {
     Number(u64),

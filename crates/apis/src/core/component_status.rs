@@ -1,4 +1,5 @@
-//! ComponentStatus: how the scheduler, the controller manager and the store are. Deprecated, and still looked at.
+//! ComponentStatus: the health of the scheduler, the controller manager and the store. Deprecated, and still
+//! used.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use keelson_registry::{Column, Report};
 use keelson_stdx::clock::Clock;
 use tokio::net::TcpStream;
 
-/// The parts of a control plane on this machine, and where upstream's server looks for them.
+/// The components on this machine, and the ports at which upstream's server probes them.
 const COMPONENTS: [(&str, u16); 2] = [("controller-manager", 10257), ("scheduler", 10259)];
 
 /// The timeout of a probe.
@@ -64,7 +65,7 @@ impl Report for Components {
 /// The result of a probe.
 enum Known {
     Healthy,
-    /// Something answers, but how it is was not asked.
+    /// The port is open, but the health was not checked.
     Listening,
 }
 

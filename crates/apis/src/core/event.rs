@@ -6,7 +6,7 @@ use keelson_object::scalar::{MicroTime, Time};
 use keelson_object::{Cell, FieldErrors, Map, Object, SelectableField, SmolStr, Value};
 use keelson_registry::{Column, Context, NameRule, Resource, Strategy};
 
-/// Events, as the group takes them through which they come.
+/// Events, by the API group of the request.
 pub(crate) enum Event {
     /// The core group keeps its old, lenient rules.
     Core,

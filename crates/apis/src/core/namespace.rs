@@ -63,7 +63,7 @@ impl Strategy for Namespace {
         object.fields.keep("status", &old.fields);
     }
 
-    /// `finalize` is how the holders of finalizers let go.
+    /// Controllers remove their finalizers through the subresource `finalize`.
     fn prepare_part_update(&self, _: &Context, _: &'static str, object: &mut Object, old: &Object) {
         let finalizers = object.fields.map("spec").and_then(|spec| spec.get("finalizers")).cloned();
         object.fields = old.fields.clone();
@@ -76,7 +76,7 @@ impl Strategy for Namespace {
         }
     }
 
-    /// A generated name is known only now.
+    /// A generated name is set by now.
     fn canonicalize(&self, object: &mut Object) {
         label(object);
     }
@@ -141,7 +141,7 @@ fn check_finalizer(finalizer: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Whatever the client says, the label is the name.
+/// The label is always the name, whatever the client sends.
 fn label(object: &mut Object) {
     if !object.meta.name.is_empty() {
         let name = object.meta.name.clone();

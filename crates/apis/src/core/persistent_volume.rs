@@ -41,7 +41,7 @@ const OLD_ANNOTATIONS: [(&str, &str); 2] = [
     (OPTIONS_ANNOTATION, "deprecated since v1.31; use \"mountOptions\" attribute instead"),
 ];
 
-/// Sources that nothing mounts any more.
+/// Volume sources that are no longer supported.
 const OLD_SOURCES: [(&str, &str); 6] = [
     ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
@@ -82,7 +82,7 @@ pub(super) fn phase(object: &Object) -> Cell {
     Cell::from(object.fields.at("status.phase").and_then(Value::as_str).unwrap_or_default())
 }
 
-/// The class: what the old annotation says, or else the field.
+/// The class: from the old annotation, or else from the field.
 ///
 /// Upstream: pkg/apis/core/helper/helpers.go, GetPersistentVolumeClass (v1.36.4).
 pub(super) fn class(object: &Object) -> Cell {
@@ -126,7 +126,7 @@ impl Strategy for PersistentVolume {
         part(&mut object.fields, "spec").into_iter().for_each(|spec| self.missing.drop_new(spec, old));
     }
 
-    /// A new phase gets the time of its beginning, unless the client says that.
+    /// A new phase gets the current time as its transition time, unless the client sets it.
     ///
     /// Upstream: pkg/registry/core/persistentvolume/strategy.go, PrepareForUpdate of the status (v1.36.4).
     fn prepare_status_update(&self, context: &Context, object: &mut Object, old: &Object) {

@@ -72,7 +72,7 @@ impl Strategy for ResourceQuota {
     }
 }
 
-/// A new quota that lets more be asked for than be had is probably a mistake.
+/// Warns about a new quota whose requests exceed its limits, which is probably a mistake.
 ///
 /// Upstream: pkg/registry/core/resourcequota/strategy.go, WarningsOnCreate (v1.36.4).
 fn warn(context: &Context, object: &Object) {

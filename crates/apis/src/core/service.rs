@@ -38,7 +38,7 @@ pub(crate) struct Service {
     strictness: Strictness,
     /// The values of `trafficDistribution`.
     distributions: &'static [&'static str],
-    /// The family of services that do not say.
+    /// The default address family.
     primary: Family,
 }
 
@@ -175,7 +175,7 @@ fn external_ip(object: &Object) -> Cell {
     if addresses.is_empty() { Cell::from(empty) } else { Cell::from(addresses.join(",")) }
 }
 
-/// All of them: the server prints wide tables, which cut nothing off.
+/// All addresses: the server prints wide tables, which cut nothing off.
 fn load_balancers(object: &Object) -> Vec<&str> {
     let status = object.fields.at("status.loadBalancer").and_then(Value::as_map);
     let ingress = status.into_iter().flat_map(|it| it.maps("ingress"));

@@ -9,7 +9,7 @@ use crate::shared::edit::parts;
 
 pub(crate) struct ServiceAccount;
 
-/// Once kept pods from mounting secrets of other accounts.
+/// The old annotation that kept pods from mounting secrets of other accounts.
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
 
 impl Strategy for ServiceAccount {

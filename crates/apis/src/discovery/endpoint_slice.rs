@@ -85,7 +85,7 @@ impl Strategy for EndpointSlice {
         drop_topology(object, None);
     }
 
-    /// Labels count as well: they say to which service a slice belongs.
+    /// Changes of labels count as well: they name the service of a slice.
     ///
     /// Upstream: pkg/registry/discovery/endpointslice/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, _: &Context, object: &mut Object, old: &Object) {
@@ -125,7 +125,7 @@ impl Strategy for EndpointSlice {
     }
 }
 
-/// Drops the topology that v1beta1 had. A node that only the topology named is kept where it was known before.
+/// Removes the topology of v1beta1. A node that is only in the topology is kept where it was known before.
 ///
 /// Upstream: pkg/registry/discovery/endpointslice/strategy.go, dropTopologyOnV1 (v1.36.4).
 fn drop_topology(object: &mut Object, old: Option<&Object>) {

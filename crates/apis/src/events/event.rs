@@ -7,7 +7,7 @@ use keelson_registry::{Conversion, Resource};
 pub(super) const CONVERSION: Conversion =
     Conversion { to_stored: |object| rename(object, 1, 0), from_stored: |object| rename(object, 0, 1) };
 
-/// Fields that have one name in the core group and another here. All others are the same.
+/// Fields that have different names in the core group and here. All others are the same.
 ///
 /// Upstream: pkg/apis/events/v1/conversion.go, Convert_core_Event_To_v1_Event (v1.36.4).
 const NAMES: [[&str; 2]; 7] = [

@@ -84,7 +84,7 @@ fn covers(one: &Map, other: &Map) -> bool {
     })
 }
 
-/// A number is a value, even zero: it may be where nothing is allowed.
+/// A number is a value, even zero.
 fn says_nothing(value: &Value) -> bool {
     !matches!(value, Value::Int(_)) && value.is_empty()
 }

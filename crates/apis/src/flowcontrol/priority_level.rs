@@ -1,4 +1,4 @@
-//! PriorityLevelConfiguration: how many requests of a level run at once, and how the others wait.
+//! PriorityLevelConfiguration: the concurrency limit of a level, and how other requests wait.
 
 use keelson_object::{Cell, FieldErrors, Map, Object, Path, Value};
 use keelson_registry::options::Part;
@@ -117,7 +117,7 @@ const QUEUING: [Field; 3] = [
     Field("QueueLengthLimit", "queueLengthLimit", Form::Number),
 ];
 
-/// Kept what another version could not say; no object has it within.
+/// The annotation for values that v1beta3 could not represent; stored objects do not have it.
 const ROUND_TRIP: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 const MAX_QUEUES: i64 = 10_000_000;
 /// The largest number of hash bits that shuffle sharding may use.

@@ -60,7 +60,7 @@ impl Strategy for ServiceCidr {
         check(cidrs(object), errors);
     }
 
-    /// A second family may be added; nothing else changes.
+    /// A second family may be added; nothing else may change.
     ///
     /// Upstream: pkg/apis/networking/validation/validation.go, ValidateServiceCIDRUpdate (v1.36.4).
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {

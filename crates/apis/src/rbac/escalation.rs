@@ -91,7 +91,7 @@ impl Escalation {
             return Ok(());
         }
         let Some(role) = stored(context, roles, home, field("name")).await? else {
-            // Upstream's store names what is written, whatever is missing.
+            // Upstream's store names the written resource, whatever is missing.
             let (resource, name) = (GroupResource::new(GROUP, plural), field("name").to_owned());
             return Err(Error::NotFound { resource, name });
         };

@@ -1,4 +1,4 @@
-//! Role and ClusterRole: what may be done.
+//! Role and ClusterRole: rules about permissions.
 
 use keelson_object::selector::validate_label_selector;
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
@@ -65,7 +65,7 @@ fn check_aggregation(aggregation: &Map, errors: &mut FieldErrors) {
     for (index, selector) in aggregation.maps("clusterRoleSelectors").enumerate() {
         let (at, before) = (at.index(index), errors.iter().len());
         validate_label_selector(selector, &at, errors);
-        // A selector with a mistake is none.
+        // An invalid selector counts as absent.
         if errors.iter().len() > before {
             errors.invalid(&at, &Value::Null, "invalid label selector.");
         }

@@ -1,4 +1,4 @@
-//! Administrator access to devices: only in namespaces with a label that says so.
+//! Administrator access to devices: only in namespaces with the label for it.
 
 use keelson_object::{FieldErrors, Map, Object, Path, Value};
 use keelson_registry::Context;

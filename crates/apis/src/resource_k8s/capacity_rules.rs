@@ -1,4 +1,4 @@
-//! Capacities of devices, and which parts of them can be asked for.
+//! Validation of device capacities and request policies.
 
 use keelson_object::scalar::Quantity;
 use keelson_object::{FieldErrors, Map, Path, Value};

@@ -1,4 +1,4 @@
-//! ResourceClaimTemplate: what the claims of pods are made from.
+//! ResourceClaimTemplate: the template of the claims of pods.
 
 use keelson_object::{FieldErrors, Map, Object, Path};
 use keelson_registry::{Context, Conversion, Strategy};

@@ -70,7 +70,7 @@ fn entries(map: Option<&Map>) -> impl Iterator<Item = (&str, &Map)> {
     map.into_iter().flat_map(Map::iter).filter_map(|(key, value)| Some((key.as_str(), value.as_map()?)))
 }
 
-/// Taints that were all there before are not looked at again.
+/// Unchanged taints are not validated again.
 fn check_taints(device: &Map, old: Option<&Map>, at: &Path<'_>, errors: &mut FieldErrors) {
     let taints = device.list("taints");
     if old.is_some_and(|it| it.list("taints") == taints) || !is_short(taints, MAX_TAINTS, at, errors) {

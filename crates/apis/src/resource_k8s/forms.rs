@@ -119,7 +119,7 @@ pub(super) const ALLOCATION: &[Field] = &[
     Field("AllocationTimestamp", "allocationTimestamp", AsIs),
 ];
 
-/// An answer about pools.
+/// The status of a ResourcePoolStatusRequest.
 pub(super) const ANSWER: &[Field] = &[
     Field("PoolCount", "poolCount", AsIs),
     Field(
@@ -167,7 +167,7 @@ pub(super) fn template(spec: &Map) -> String {
     as_json(&Value::Map(shown))
 }
 
-/// Reports `now` at `at` if it is not what was there before.
+/// Reports `now` at `at` if it differs from the old value.
 pub(super) fn check_unchanged(
     now: Option<&Map>,
     old: Option<&Map>,

@@ -1,4 +1,4 @@
-//! ResourcePoolStatusRequest: asks once how many devices of a driver are free.
+//! ResourcePoolStatusRequest: a one-time query for the free devices of a driver.
 
 use keelson_object::scalar::Time;
 use keelson_object::{Cell, FieldErrors, Map, Object, Path};
@@ -47,7 +47,7 @@ fn end(object: &Object) -> Option<End<'_>> {
     })
 }
 
-/// The pools that are reported; `None` if there is nothing to count.
+/// The reported pools; `None` if there is no status, or the request failed.
 fn pools(object: &Object) -> Option<Vec<&Map>> {
     let status = object.fields.map("status")?;
     (!matches!(end(object), Some(End::Failed))).then(|| status.maps("pools").collect())
@@ -117,14 +117,14 @@ impl Strategy for ResourcePoolStatusRequest {
         pool_request_rules::check(spec, &Path::root("spec"), errors);
     }
 
-    /// Upstream declares this rule, and shows nothing then.
+    /// Upstream declares this rule in a tag, and shows no value then.
     fn validate_update(&self, _: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {
         if object.fields.get("spec") != old.fields.get("spec") {
             errors.invalid(&Path::root("spec"), (), "field is immutable");
         }
     }
 
-    /// An answer is final.
+    /// The status is final once it is set.
     ///
     /// Upstream: pkg/apis/resource/validation/validation_resourcepoolstatusrequest.go,
     /// ValidateResourcePoolStatusRequestStatusUpdate (v1.36.4).

@@ -13,7 +13,7 @@ const MAX_ID: usize = 32;
 /// Keys of maps are not shown longer than this.
 const SHOWN_KEY: usize = MAX_DRIVER + 1 + MAX_ID;
 
-/// Drivers are called as those of volumes are.
+/// Names of drivers follow the rules of CSI driver names.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateCSIDriverName (v1.36.4).
 pub(super) fn driver(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {

@@ -41,7 +41,7 @@ impl Strategy for DeviceTaintRule {
         taint(object).into_iter().for_each(|taint| date(context, taint));
     }
 
-    /// Another effect begins now, unless the client says when it began.
+    /// A changed effect begins now, unless the client sets the time.
     ///
     /// Upstream: pkg/registry/resource/devicetaintrule/strategy.go, PrepareForUpdate (v1.36.4).
     fn prepare_update(&self, context: &Context, object: &mut Object, old: &Object) {

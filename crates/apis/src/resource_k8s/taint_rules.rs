@@ -8,7 +8,7 @@ use super::rules::{driver, label_name, plain_name, pool};
 /// The effects of a taint.
 pub(super) const EFFECTS: [&str; 3] = ["NoExecute", "NoSchedule", "None"];
 
-/// An effect that was there before is not looked at again.
+/// An unchanged effect is not validated again.
 ///
 /// Upstream: pkg/apis/resource/validation/validation.go, validateDeviceTaint (v1.36.4).
 pub(super) fn check(taint: &Map, old: Option<&Map>, at: &Path<'_>, errors: &mut FieldErrors) {

@@ -7,10 +7,10 @@ use keelson_registry::{Column, Context, Strategy};
 use crate::shared::cells::boolean;
 use crate::shared::immutable;
 
-/// Names that begin with this are taken.
+/// The reserved prefix of names.
 const SYSTEM: &str = "system-";
 
-/// The classes that have such names, and their values.
+/// The system classes, and their values.
 const SYSTEM_CLASSES: [(&str, i64); 2] =
     [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 

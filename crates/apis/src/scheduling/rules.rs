@@ -18,7 +18,7 @@ const CLAIMS_MAX: usize = 4;
 /// A group has at most this many topologies.
 const TOPOLOGIES_MAX: usize = 1;
 
-/// Priorities of groups are at most those of users.
+/// The largest priority of groups, the same as that of user-defined classes.
 const PRIORITY_MAX: i64 = 1_000_000_000;
 
 /// Whether a group is disrupted pod by pod, or as a whole.
@@ -94,7 +94,7 @@ pub(super) fn check_kept(group: &Map, old: &Map, gates: Gates, errors: &mut Fiel
     }
 }
 
-/// Checks which template a group is made of.
+/// Checks the reference to the template of a group.
 pub(super) fn check_reference(reference: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let Some(workload) = reference.map("workload") else {
         return errors.invalid(at, "", "must specify one of: `workload`");
@@ -104,7 +104,7 @@ pub(super) fn check_reference(reference: &Map, at: &Path<'_>, errors: &mut Field
     required::name(workload, "podGroupTemplateName", name_rules::short_name, &at, errors);
 }
 
-/// Checks that one and only one of `fields` is there.
+/// Checks that exactly one of `fields` is set.
 ///
 /// Upstream: apimachinery/pkg/api/validate/union.go, Union (v1.36.4).
 fn check_one_of(holder: &Map, fields: [&str; 2], at: &Path<'_>, errors: &mut FieldErrors) {
@@ -159,7 +159,7 @@ fn check_claims(group: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Checks the claims that were made for a group.
+/// Checks the claims that were created for a group.
 pub(super) fn check_claim_statuses(status: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let count = status.list("resourceClaimStatuses").len();
     if count > CLAIMS_MAX {

@@ -33,7 +33,7 @@ impl Strictness {
     }
 }
 
-/// Checks an address in a field that once took other forms; says whether it is good.
+/// Checks an address in a field that once accepted other forms; returns whether it is valid.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidIPForLegacyField (v1.36.4).
 pub(crate) fn check_address(
@@ -54,7 +54,7 @@ pub(crate) fn check_address(
     problem.is_none()
 }
 
-/// Checks a range in a field that once took other forms.
+/// Checks a CIDR in a field that once accepted other forms.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidCIDRForLegacyField (v1.36.4).
 pub(crate) fn check_range(text: &str, strictness: Strictness, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -81,7 +81,7 @@ pub(crate) fn range_problem(text: &str, strictness: Strictness) -> Option<&'stat
     }
 }
 
-/// Checks a range in a field that takes its one form only.
+/// Checks a CIDR in a field that accepts only the canonical form.
 ///
 /// Upstream: apimachinery/pkg/util/validation/ip.go, IsValidCIDR (v1.36.4).
 pub(crate) fn check_canonical_range(text: &str, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -281,7 +281,7 @@ impl Range {
     }
 }
 
-/// An address, mapped ones as what they map, with leading zeros or without.
+/// Parses an address, with or without leading zeros; a mapped address becomes the mapped one.
 ///
 /// Upstream: utils/net/parse.go, ParseIPSloppy (v1.36.4).
 pub(crate) fn sloppy(text: &str) -> Option<IpAddr> {

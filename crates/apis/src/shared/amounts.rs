@@ -27,7 +27,7 @@ pub(crate) fn positive(amount: &Quantity, at: &Path<'_>, errors: &mut FieldError
     is_positive
 }
 
-/// An amount that is not negative when it is rounded; says whether it is so.
+/// Checks that a quantity is not negative when it is rounded; returns whether it is valid.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateBasicResource (v1.36.4).
 pub(crate) fn basic(amount: &Quantity, at: &Path<'_>, errors: &mut FieldErrors) -> bool {
@@ -38,7 +38,8 @@ pub(crate) fn basic(amount: &Quantity, at: &Path<'_>, errors: &mut FieldErrors) 
     value >= 0
 }
 
-/// Names and amounts in the list at `key`. What is not a quantity is left out; the schema check has refused it.
+/// Names and quantities in the list at `key`. Invalid quantities are skipped; the schema check has rejected
+/// them.
 pub(crate) fn of<'m>(holder: &'m Map, key: &str) -> impl Iterator<Item = (&'m str, Quantity)> {
     let pairs = holder.map(key).into_iter().flat_map(Map::iter);
     pairs.filter_map(|(name, value)| Some((name.as_str(), Quantity::from_value(value).ok()?)))

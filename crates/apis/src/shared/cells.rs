@@ -27,7 +27,7 @@ pub(crate) fn name_of_class(object: &Object, annotations: &[&str]) -> Cell {
     }
 }
 
-/// A column that says yes or no.
+/// A boolean column.
 pub(crate) fn boolean(name: &str, compute: fn(&Object) -> Cell) -> Column {
     let mut column = Column::computed(name, compute);
     column.kind = "boolean".into();
@@ -51,7 +51,7 @@ pub(crate) fn has_condition(object: &Object, kind: &str) -> bool {
     conditions.any(|it| it.str("type") == Some(kind) && it.str("status") == Some("True"))
 }
 
-/// The text at `path`; nothing where there is none.
+/// The text at `path`; empty if there is none.
 pub(crate) fn text<'o>(object: &'o Object, path: &str) -> &'o str {
     object.fields.at(path).and_then(Value::as_str).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use keelson_object::Map;
 use crate::shared::edit::{fill, part};
 use crate::shared::resource_list;
 
-/// Fills in what a claim leaves out, wherever it stands.
+/// Sets the defaults of a claim, in all kinds that contain one.
 ///
 /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaim (v1.36.4), and what is in a claim.
 pub(crate) fn default(claim: &mut Map) {
@@ -16,7 +16,7 @@ pub(crate) fn default(claim: &mut Map) {
     resource_list::round_up(part(status, "allocatedResources"));
 }
 
-/// Fills in what the spec of a claim leaves out.
+/// Sets the defaults of the spec of a claim.
 ///
 /// Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaimSpec (v1.36.4).
 pub(crate) fn default_spec(spec: &mut Map) {

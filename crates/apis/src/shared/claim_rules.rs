@@ -128,7 +128,7 @@ fn check_sources(spec: &Map, kept: Kept, at: &Path<'_>, errors: &mut FieldErrors
     }
     let (Some(old), Some(new)) = (old, new) else { return };
     let same = |field| old.get(field).unwrap_or(&Value::Null) == new.get(field).unwrap_or(&Value::Null);
-    // Upstream shows a path, which has nothing to show.
+    // Upstream shows a path as the value, which prints as empty.
     if namespace.is_some() {
         let detail = "may not be specified when dataSourceRef.namespace is specified";
         errors.invalid_as(at, String::from("{}"), detail);

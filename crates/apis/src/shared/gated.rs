@@ -1,4 +1,4 @@
-//! Fields of features that are off: dropped from what clients send, unless the object has them already.
+//! Fields of disabled features: removed from what clients send, unless the object has them already.
 //!
 //! A path is a line of keys; `*` is every item of a list or every value of a map. For
 //!
@@ -41,8 +41,8 @@ impl Off {
         Off(features.iter().filter(is_off).copied().collect())
     }
 
-    /// These, and those of `features` that the emulated version of Kubernetes does not have although v1.36 has them for
-    /// good.
+    /// Adds those of `features` that are always on in v1.36 and that the emulated version of Kubernetes does
+    /// not have.
     #[must_use]
     pub(crate) fn and_missing(mut self, settings: &Settings, features: &[Feature]) -> Off {
         let is_missing = |it: &&Feature| it.gates.iter().any(|gate| settings.is_missing(gate));
@@ -50,7 +50,7 @@ impl Off {
         self
     }
 
-    /// Drops the fields of features from `new`, unless the object made use of them before.
+    /// Removes the fields of features from `new`, unless the old object used them.
     pub(crate) fn drop_new(&self, new: &mut Map, old: Option<&Map>) {
         for feature in &self.0 {
             if !old.is_some_and(|old| in_use(old, feature.signs)) {

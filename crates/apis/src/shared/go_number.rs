@@ -9,7 +9,7 @@ use keelson_object::scalar::quote;
 pub(crate) enum NoNumber {
     /// It is not a number at all.
     Syntax,
-    /// It does not fit; Go gives the nearest that does.
+    /// It is out of range; Go returns the nearest valid number.
     Range(i64),
 }
 

@@ -1,10 +1,10 @@
-//! Looking up many keys of a map that a client may have made very large.
+//! Lookups of many keys in a map of any size.
 
 use std::collections::HashMap;
 
 use keelson_object::{Map, Value};
 
-/// Maps of up to this many keys are looked through: that is faster than to hash them.
+/// Maps of up to this many keys are searched linearly, which is faster than hashing.
 const SMALL: usize = 16;
 
 /// Finds the entries of a map: `n` lookups in a map of `m` keys take no more than `n + m` steps.

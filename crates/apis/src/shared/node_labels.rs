@@ -1,4 +1,4 @@
-//! Labels of nodes that have other names today.
+//! Deprecated node labels.
 
 use keelson_object::{Map, Path};
 

@@ -1,4 +1,4 @@
-//! Node selectors: which nodes something may go to, by their labels and names.
+//! Node selectors: select nodes by labels and names.
 
 use keelson_object::selector::name_rules;
 use keelson_object::{FieldErrors, Map, Path, Value};
@@ -24,7 +24,7 @@ const REQUIREMENT: [Field; 3] = [
 pub(crate) enum Values {
     /// Valid label values.
     OfLabels,
-    /// Any: what was there before there was a rule, and preferences.
+    /// Any values: for old objects, and for preferences.
     Any,
 }
 

@@ -40,7 +40,7 @@ fn percent(value: &Value) -> Option<i64> {
     Some(lenient(text.trim_end_matches('%')))
 }
 
-/// Go takes the nearest number for one that does not fit, and zero for what is not a number.
+/// Like Go, returns the nearest number for one out of range, and zero for a text that is not a number.
 fn lenient(text: &str) -> i64 {
     match atoi(text) {
         Ok(number) | Err(NoNumber::Range(number)) => number,

@@ -1,4 +1,4 @@
-//! Pod templates: what a pod and everything that makes pods have in common.
+//! Pod templates: what pods and workloads have in common.
 
 mod amounts;
 mod container;
@@ -37,7 +37,7 @@ pub(crate) const DROPPED_ANNOTATIONS: [&str; 4] = [
     "pod.alpha.kubernetes.io/init-container-statuses",
 ];
 
-/// Fills in what a template leaves out: the `template` of a workload's spec.
+/// Sets the defaults of the `template` of a workload's spec.
 pub(crate) fn default(template: &mut Map) {
     if let Some(annotations) = part(template, "metadata").and_then(|it| part(it, "annotations")) {
         annotations.retain(|key, _| !DROPPED_ANNOTATIONS.contains(&key));

@@ -68,7 +68,7 @@ pub(crate) fn same(a: &Map, b: &Map, key: &str) -> bool {
     }
 }
 
-/// Go's semantic equality takes an empty list or map for none.
+/// Go's semantic equality treats an empty list or map as absent.
 fn is_empty_holder(value: &Value) -> bool {
     matches!(value, Value::List(_) | Value::Map(_)) && value.is_empty()
 }

@@ -14,13 +14,13 @@ pub(crate) type Amounts = BTreeMap<SmolStr, Quantity>;
 /// The smallest unit of quantities is a thousandth.
 const SMALLEST_SCALE: i64 = -3;
 
-/// The amounts that `list` says. What is not a quantity is left out; the schema check has refused it before.
+/// The quantities in `list`. Invalid ones are skipped; the schema check has rejected them before.
 pub(crate) fn read(list: Option<&Map>) -> Amounts {
     let pairs = list.into_iter().flat_map(Map::iter);
     pairs.filter_map(|(name, value)| Some((name.clone(), Quantity::from_value(value).ok()?))).collect()
 }
 
-/// Gives the list `to` what only the list `from` beside it says.
+/// Copies to the list `to` the entries that only the list `from` has.
 pub(crate) fn complete(holder: &mut Map, from: &str, to: &str) {
     let Some(amounts) = holder.map(from).filter(|it| !it.is_empty()).cloned() else { return };
     let there = Lookup::of(holder.map(to));

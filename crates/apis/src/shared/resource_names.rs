@@ -1,4 +1,4 @@
-//! Names of resources that quotas and limits count, beside those that pods have.
+//! Resource names of quotas and limit ranges, in addition to those of pods.
 
 use keelson_object::{FieldErrors, Path};
 
@@ -31,7 +31,7 @@ const QUOTA: [&str; 19] = [
     "services.loadbalancers",
 ];
 
-/// Checks the name of what a quota limits.
+/// Checks the name of a resource that a quota limits.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuotaResourceName (v1.36.4).
 pub(crate) fn check_of_quota(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {

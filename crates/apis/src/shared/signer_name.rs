@@ -35,7 +35,7 @@ pub(crate) fn check(name: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Tells of the first label that is wrong: what follows would read the same.
+/// Reports only the first invalid label: the messages about others would be the same.
 fn check_labels(text: &str, rule: fn(&str) -> Vec<String>, at: &Path<'_>, errors: &mut FieldErrors) {
     for label in text.split('.') {
         let problems = rule(label);

@@ -1,9 +1,9 @@
-//! Status as a subresource: what plain writes leave alone, and what a write of the status leaves alone.
+//! Status subresource: which fields writes of the main resource and of the status leave alone.
 
 use keelson_object::Object;
 use keelson_registry::options::Part;
 
-/// Takes out what a client says about the status of a new object.
+/// Removes the status that a client sends with a new object.
 pub(crate) fn clear(object: &mut Object) {
     object.fields.remove("status");
 }

@@ -1,4 +1,4 @@
-//! Metadata of objects that are made from a template: labels and annotations, nothing else.
+//! Metadata of templates: labels and annotations, nothing else.
 
 use keelson_object::selector::name_rules::qualified_name;
 use keelson_object::selector::validate_labels;

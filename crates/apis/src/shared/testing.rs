@@ -1,4 +1,4 @@
-//! Objects from text and what a strategy makes of them, for tests.
+//! Test helpers: objects from text, and the results of strategies.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) fn changed(strategy: &dyn Strategy, kind: &str, old: &str, new: &str)
     object
 }
 
-/// A row of a table as text; `-` stands for nothing and for times.
+/// A row of a table as text; `-` for empty cells and times.
 pub(crate) fn cells(columns: &[Column], object: &Object) -> Vec<String> {
     let text = |cell| match cell {
         Cell::Text(text) => text.to_string(),

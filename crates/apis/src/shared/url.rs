@@ -2,7 +2,7 @@
 
 use keelson_object::scalar::quote;
 
-/// The parts of a URL that rules ask about.
+/// The parts of a URL that rules check.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Url<'t> {
     /// The scheme in lower case.
@@ -17,7 +17,7 @@ pub struct Url<'t> {
     pub fragment: &'t str,
 }
 
-/// Reads a URL, or says why it is none: `parse "a b": …`.
+/// Parses a URL, or returns the error: `parse "a b": …`.
 ///
 /// Upstream: net/url, Parse.
 pub fn parse(text: &str) -> Result<Url<'_>, String> {

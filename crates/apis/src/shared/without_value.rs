@@ -3,7 +3,7 @@
 use keelson_object::field_error::FieldErrorKind;
 use keelson_object::{FieldError, FieldErrors, Path};
 
-/// Something is wrong with what stands at `at`; what that is, is not repeated.
+/// Reports an invalid value at `at` without showing it.
 ///
 /// Upstream: apimachinery/pkg/util/validation/field/errors.go, OmitValueType (v1.36.4).
 pub(crate) fn invalid(at: &Path<'_>, detail: impl Into<String>, errors: &mut FieldErrors) {

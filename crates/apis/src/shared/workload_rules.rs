@@ -36,7 +36,7 @@ pub(crate) fn check(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut Fi
     }
 }
 
-/// Checks a selector that must be there; gives it unless it cannot be read.
+/// Checks a required selector; returns it unless it cannot be parsed.
 pub(crate) fn check_selector(
     spec: &Map,
     words: &Words,
@@ -60,7 +60,7 @@ pub(crate) fn check_selector(
     selector
 }
 
-/// Pods that are made are selected.
+/// Checks that the selector selects the pods of the template.
 pub(crate) fn check_selected(template: &Map, selector: &Selector, at: &Path<'_>, errors: &mut FieldErrors) {
     let labels = template.at("metadata.labels").unwrap_or(&Value::Null);
     let found = Labels::of(labels.as_map());
@@ -70,7 +70,8 @@ pub(crate) fn check_selected(template: &Map, selector: &Selector, at: &Path<'_>,
     }
 }
 
-/// Pods that are replaced for ever must not come to an end.
+/// Checks that the pods run for ever (`restartPolicy: Always`, no deadline), because they are always
+/// replaced.
 pub(crate) fn check_endless(template: &Map, kind: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let (spec, at) = (sub(template, "spec"), at.key("spec"));
     let policy = spec.str("restartPolicy").unwrap_or_default();
@@ -88,7 +89,7 @@ pub(crate) fn template_rules(gates: &Gates, old: Option<&Object>) -> PodRules {
     gates.template_rules(old.map(|old| sub(sub(&old.fields, "spec"), "template")))
 }
 
-/// Drops from a template what belongs to features that are off and was not used before.
+/// Removes disabled features from a template, unless the old one used them.
 pub(crate) fn drop_disabled(gates: &Gates, object: &mut Object, old: Option<&Object>) {
     let template = part(&mut object.fields, "spec").and_then(|it| part(it, "template"));
     if let Some(spec) = template.and_then(|it| part(it, "spec")) {

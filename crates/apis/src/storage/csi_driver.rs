@@ -1,4 +1,4 @@
-//! CSIDriver: what a storage driver can do.
+//! CSIDriver: the capabilities of a storage driver.
 
 use std::collections::HashSet;
 

@@ -43,7 +43,7 @@ impl Strategy for CsiNode {
         }
     }
 
-    /// A driver that stays may only change how many volumes it takes.
+    /// Of an existing driver, only the number of volumes may change.
     ///
     /// Upstream: pkg/apis/storage/validation/validation.go, ValidateCSINodeUpdate (v1.36.4).
     fn validate_update(&self, context: &Context, object: &Object, old: &Object, errors: &mut FieldErrors) {

@@ -1,4 +1,4 @@
-//! StorageClass: a kind of storage that volumes are made from.
+//! StorageClass: a class of storage for volumes.
 
 use keelson_object::{Cell, FieldErrors, Object, Path};
 use keelson_registry::{Column, Context, Strategy};

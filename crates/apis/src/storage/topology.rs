@@ -11,11 +11,11 @@ const MANY: usize = 1000;
 /// The content of a term, independent of its order.
 type Said<'t> = BTreeMap<&'t str, BTreeSet<&'t str>>;
 
-/// Checks that every term is good, and that none says the same as another.
+/// Checks that every term is valid, and that no two are equal.
 ///
 /// Upstream: pkg/apis/storage/validation/validation.go, validateAllowedTopologies (v1.36.4).
 pub(super) fn check(class: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
-    // Upstream begins with as many terms that say nothing as the class has.
+    // Upstream begins with as many empty terms as the class has.
     let mut seen: HashMap<Said<'_>, usize> = [(Said::new(), class.list("allowedTopologies").len())].into();
     for (position, term) in class.maps("allowedTopologies").enumerate() {
         let at = at.index(position);

@@ -115,7 +115,7 @@ fn check_status(status: &Map, errors: &mut FieldErrors) {
         let Some(error) = status.map(field) else { continue };
         let at = at.key(field);
         if error.str("message").is_some_and(|it| it.len() > MESSAGE_MAX) {
-            // Upstream names the other limit.
+            // Upstream names the other limit in the message.
             errors.too_long(&at.key("message"), METADATA_MAX);
         }
         if let Some(code) = error.int("errorCode").filter(|it| *it < 0) {

@@ -10,7 +10,7 @@ const KIND: &str = "EncryptionConfiguration";
 const DEFAULT_TIMEOUT: &str = "3s";
 const DEFAULT_CACHE_SIZE: i64 = 1000;
 
-/// Reads all of it, or says everything that is unknown in it.
+/// Reads the whole document, or returns all unknown fields.
 pub(super) fn configuration(document: &Value) -> Result<Configuration, String> {
     let Value::Map(map) = document else {
         return Err("couldn't get version/kind; json parse error: the document is no object".to_owned());

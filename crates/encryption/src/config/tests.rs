@@ -1,4 +1,4 @@
-//! Configurations, and what upstream says about wrong ones.
+//! Tests of configurations, with upstream's messages about invalid ones.
 
 use keelson_object::{Map, Value};
 

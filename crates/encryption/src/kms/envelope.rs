@@ -13,7 +13,7 @@ const MAX_ANNOTATIONS: usize = 32 * 1024;
 const MAX_KEY_ID: usize = 1024;
 const MAX_DEK_SOURCE: usize = 1024;
 
-/// A data key: what a service decrypted for us.
+/// A data key that a service decrypted.
 pub(crate) enum DataKey {
     /// The form that older servers wrote.
     Key(AesGcm),
@@ -153,7 +153,7 @@ pub(crate) fn cache_key(object: &EncryptedObject) -> [u8; 32] {
     hash
 }
 
-/// `sha256:…`, or nothing of nothing.
+/// `sha256:…`; empty for empty input.
 pub(crate) fn hash(text: &str) -> String {
     use std::fmt::Write as _;
     if text.is_empty() {

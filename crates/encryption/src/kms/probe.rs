@@ -109,7 +109,7 @@ impl Heart {
         Err(format!("kmsv2 Provider {} is not healthy, error: {text}", self.name))
     }
 
-    /// Goes on writing with the seed that we have if it is of this key, and makes a new one if it is not.
+    /// Keeps the current seed for writes if it belongs to this key, and generates a new one if not.
     ///
     /// Upstream: rotateDEKOnKeyIDChange (v1.36.4).
     async fn follow_key(&self, key_id: &str) -> Result<(), String> {

@@ -37,7 +37,7 @@ pub(crate) struct ServiceSettings<'s> {
     pub(crate) meter: Arc<dyn Meter>,
 }
 
-/// One plugin of the configuration. What it does in the background ends when it is dropped.
+/// One plugin of the configuration. Its background task ends when it is dropped.
 pub(crate) struct Service {
     prefix: String,
     pub(super) heart: Arc<Heart>,
@@ -53,7 +53,7 @@ pub(super) struct Heart {
     pub(super) state: ArcSwapOption<State>,
     pub(super) probe: tokio::sync::Mutex<Probe>,
     keys: Mutex<HashMap<[u8; 32], Remembered>>,
-    /// One at a time asks for a data key: the others mostly want the same.
+    /// One request for a data key at a time: concurrent callers mostly want the same one.
     asking: tokio::sync::Mutex<()>,
 }
 

@@ -1,7 +1,7 @@
-//! A file that is only read: what is written over it stays in memory.
+//! Shadow: a file that is only read; writes stay in memory.
 //!
-//! redb must write to open a file that was not closed well. When the disk has failed it may not, so it
-//! gets this. Little is written when a file is opened, and the store itself writes nothing then.
+//! redb must write to open a file that was not closed properly. When the disk has failed it cannot, so it
+//! gets this. Opening a file writes little, and the store itself writes nothing then.
 //!
 //! ```text
 //! blocks   0        1        2        3
@@ -20,7 +20,7 @@ use redb::StorageBackend;
 
 const BLOCK: usize = 4096;
 
-/// A file, and what would have been written into it.
+/// A file, and the writes that were not made.
 #[derive(Debug)]
 pub(crate) struct Shadow {
     file: File,

@@ -1,4 +1,4 @@
-//! The worked example of the index, and that it can be made again from the file.
+//! Tests of the worked example of the index, and of its recovery from the file.
 
 use bytes::Bytes;
 use keelson_store::{Key, Revision};

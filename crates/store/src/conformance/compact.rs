@@ -1,4 +1,4 @@
-//! Compaction: what is forgotten, and what must not be.
+//! Compaction: what is removed, and what must not be.
 
 use super::{Subject, changes, refusal};
 use crate::{At, Key, Revision, StoreError};
@@ -21,7 +21,7 @@ async fn past(subject: &Subject) -> Past {
     Past { a1, b1, a2, gone, a3 }
 }
 
-/// Neither lists nor watches reach behind a compaction, and they say how far they do.
+/// Lists and watches cannot read before a compaction, and the error names the oldest revision.
 pub async fn the_past_before_a_compaction_is_gone(subject: &Subject) {
     let Past { a1, b1, a2, .. } = past(subject).await;
     subject.store.compact(a2).await.expect("compaction works");
@@ -54,7 +54,7 @@ pub async fn the_state_at_a_compaction_stays(subject: &Subject) {
     assert_eq!(subject.get("/x/b").await, None);
 }
 
-/// A watch that starts at the compaction knows what was before each of its events.
+/// A watch that starts at the compaction knows the entry before each of its events.
 pub async fn a_watch_may_start_at_a_compaction(subject: &Subject) {
     let Past { a2, a3, .. } = past(subject).await;
     subject.store.compact(a2).await.expect("compaction works");
@@ -85,7 +85,7 @@ pub async fn a_running_watch_survives_a_compaction(subject: &Subject) {
     assert_eq!(changes(&mut watch, 1).await, "-/x/a");
 }
 
-/// A store in which nothing is left still knows how far it was.
+/// A store without entries still knows its latest revision.
 pub async fn revisions_do_not_go_back(subject: &Subject) {
     let created = subject.create("/a", "1").await;
     let deleted = subject.delete("/a", created).await;

@@ -109,7 +109,7 @@ pub fn bookmarkable(observation: &Observation<'_>) {
     }
 }
 
-/// Replaying events gives the state that a list gives.
+/// Replaying events results in the state that a list returns.
 pub async fn state_is_what_events_say(observation: &Observation<'_>) {
     let mut watch = observation.subject.watch("/", Revision::FIRST);
     let mut state = BTreeMap::new();

@@ -45,7 +45,7 @@ pub async fn a_new_put_ends_the_old_life(subject: &Subject) {
     assert_eq!(subject.text("/", At::Latest).await, "/stays=2");
 }
 
-/// A key that was deleted and made again lives as long as its new put says.
+/// A key that was deleted and created again has the TTL of its new put.
 pub async fn a_new_key_does_not_inherit_a_life(subject: &Subject) {
     let short = create_for(subject, "/a", MINUTE).await;
     subject.delete("/a", short).await;

@@ -1,4 +1,4 @@
-//! Random histories: whatever is done, a store answers as the reference model does.
+//! Random histories: a store always answers like the reference model.
 
 use keelson_stdx::clock::Clock;
 
@@ -90,7 +90,7 @@ async fn random_step(random: &mut Random, model: &Subject, number: u64) -> Step 
     }
 }
 
-/// Everything that a store says to a step, as text.
+/// The answer of a store to a step, as text.
 async fn answer(subject: &Subject, step: &Step) -> String {
     let store = &subject.store;
     match step {

@@ -55,7 +55,7 @@ pub async fn a_history_tells_what_was_before(subject: &Subject) {
     }
 }
 
-/// A watch may start after any revision that is still known, and begins with the one behind it.
+/// A watch may start after any revision that is not compacted, and begins with the next one.
 pub async fn a_watch_starts_in_the_past(subject: &Subject) {
     let a1 = subject.create("/x/a", "1").await;
     let b1 = subject.create("/x/b", "1").await;
@@ -88,7 +88,7 @@ pub async fn a_watch_sees_only_its_prefix(subject: &Subject) {
     assert_eq!(changes(&mut odd, 2).await, "+/podtemplates/a/x=1 +/pods/b/x=1");
 }
 
-/// The past ends with one progress event at least as new as the present was.
+/// Past events end with one progress event at least as new as the present was.
 pub async fn a_watch_says_when_it_has_caught_up(subject: &Subject) {
     subject.create("/x/a", "1").await;
     let latest = subject.create("/y/a", "1").await;

@@ -1,4 +1,4 @@
-//! Writes: what they expect, what they leave, how they are counted.
+//! Writes: preconditions, results and revisions.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ pub async fn a_delete_needs_something_that_is_there(subject: &Subject) {
     assert!(matches!(error, StoreError::Exists(_)), "{error:?}");
 }
 
-/// Revisions count what happened, not what was tried.
+/// Only successful writes get a revision.
 pub async fn a_failed_write_takes_no_revision(subject: &Subject) {
     let first = subject.create("/a", "1").await;
     commit(subject, "/a", Expect::Absent, Write::put("2")).await;

@@ -1,4 +1,4 @@
-//! Random histories: whatever happens in whatever order, every watcher's copy becomes what a list says.
+//! Random histories: whatever happens in whatever order, every watcher's copy ends up equal to a list.
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -14,7 +14,7 @@ enum Trouble {
     None,
     /// The store's watch breaks.
     Breaks,
-    /// The store's watch breaks and the store has forgotten.
+    /// The store's watch breaks and the store has compacted.
     Forgets,
 }
 

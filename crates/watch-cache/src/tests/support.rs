@@ -129,7 +129,7 @@ impl Fixture {
         Fixture { cache, rig, hand, clock }
     }
 
-    /// One more cache on the same store: what a restart would make.
+    /// Another cache on the same store, as after a restart.
     pub(crate) async fn second_cache(&self) -> Arc<Cache> {
         start(&self.rig, &self.clock, |_| ()).await
     }
@@ -158,7 +158,7 @@ impl Fixture {
         self.rig.commit(key, expect, write).await.unwrap()
     }
 
-    /// Holds up or lets through what the store's watch says.
+    /// Holds back or releases the events of the store's watch.
     pub(crate) fn hold(&self) {
         self.rig.open.send_replace(false);
     }
@@ -210,7 +210,7 @@ pub(crate) async fn turn() {
     }
 }
 
-/// A bound for what must happen soon.
+/// A time limit for something that must happen soon.
 pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), work).await.expect("it happens")
 }
@@ -236,7 +236,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Sees only what is in the scope: an object that leaves it is deleted.
+    /// Sees only objects in the scope: an object that leaves it is deleted.
     pub(crate) fn through(mut self, scope: Scope) -> Client {
         self.scope = scope;
         self
@@ -322,7 +322,7 @@ impl Client {
         Some(format!("{sign}{path}={field}"))
     }
 
-    /// The copy is what a list would give.
+    /// Checks that the copy equals a list.
     #[track_caller]
     pub(crate) fn check(&self, snapshot: &Snapshot) {
         let listed: BTreeMap<String, (u64, String)> = snapshot

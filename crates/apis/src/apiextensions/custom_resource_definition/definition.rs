@@ -50,7 +50,7 @@ impl<'o> Definition<'o> {
         Definition { spec, versions, above }
     }
 
-    /// The field `field` of the first version: what all say if they say the same.
+    /// The field `field` of the first version: the common value if all versions agree.
     pub(super) fn first(&self, field: &str) -> Option<&'o Value> {
         self.versions.first().and_then(|it| part(it, field))
     }

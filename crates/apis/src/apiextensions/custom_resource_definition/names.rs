@@ -1,4 +1,4 @@
-//! Names of a kind: in the spec, and those that were accepted.
+//! Names of a custom resource: in the spec, and those that were accepted.
 
 use keelson_object::selector::name_rules::dns1035_label;
 use keelson_object::{FieldErrors, Map, Path};

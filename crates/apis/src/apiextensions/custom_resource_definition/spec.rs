@@ -255,7 +255,7 @@ impl Check<'_, '_> {
         errors.append(found);
         errors.append(rules);
         match parsed {
-            // Upstream reads any type; what is wrong with it is reported elsewhere.
+            // Upstream accepts any type; an invalid one is reported elsewhere.
             Ok(_) | Err(ParseError::UnknownType(_)) => {}
             Err(problem) if errors.iter().len() == before => {
                 errors.invalid(&at, "", problem.to_string());
@@ -315,7 +315,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Definitions of old keep what they cannot describe.
+    /// Old definitions may keep schemas that are not structural.
     fn must_be_structural(&self) -> bool {
         const EXTENSIONS: [&str; 6] = [
             "x-kubernetes-embedded-resource",

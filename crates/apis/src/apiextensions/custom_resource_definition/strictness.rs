@@ -1,4 +1,4 @@
-//! Relaxed validation on update: what the old definition does wrong, the new one may do, too.
+//! Relaxed validation on update: errors that the old definition has may stay in the new one.
 //!
 //! Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 //! ValidateCustomResourceDefinitionUpdate (v1.36.4).
@@ -82,7 +82,7 @@ mod tests {
         )
     }
 
-    /// A mistake in the schema of a new definition may stay in one that has it already.
+    /// Checks that an error in the schema of a new definition may stay in one that has it already.
     #[track_caller]
     fn check(property: &str, expected: &str) {
         let with = |property: &str| {

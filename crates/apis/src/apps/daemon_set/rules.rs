@@ -27,7 +27,7 @@ pub(super) fn check(
     errors.non_negative(&at.key("revisionHistoryLimit"), spec.int("revisionHistoryLimit"));
 }
 
-/// The selector need not be there, but then it selects nothing.
+/// The selector may be absent, but then it selects nothing.
 fn check_selector(spec: &Map, old: Option<&Map>, at: &Path<'_>, errors: &mut FieldErrors) {
     let selector_at = at.key("selector");
     let selector = spec.map("selector");

@@ -118,7 +118,7 @@ fn check_retention(policy: Option<&Map>, at: &Path<'_>, errors: &mut FieldErrors
     }
 }
 
-/// The template as pods are made of it: claims are volumes, and the controller names host and domain.
+/// The template in the form of its pods: claims are volumes, and the controller sets host name and subdomain.
 fn with_claims(spec: &Map) -> Cow<'_, Map> {
     let template = sub(spec, "template");
     let pod = sub(template, "spec");

@@ -1,4 +1,4 @@
-//! Between `v1` and `v2`: what `v1` has no fields for, it keeps in annotations.
+//! Conversion between `v1` and `v2`: `v1` keeps fields that it lacks in annotations.
 //!
 //! Upstream: pkg/apis/autoscaling/v1/conversion.go (v1.36.4).
 

@@ -1,4 +1,4 @@
-//! Metrics: what `v2` says in fields and `v1` in an annotation, under other names.
+//! Metrics: fields in `v2`, and an annotation with other names in `v1`.
 //!
 //! A metric of `v2`
 //!
@@ -24,7 +24,7 @@ pub(super) struct Unreadable;
 /// A metric source: its field, and the pairs of names of the fields in it.
 pub(super) type Source = (&'static str, &'static [Pair]);
 
-/// A name in the annotation, a path in `v2`, and what is there.
+/// A name in the annotation, a path in `v2`, and the type of the value.
 pub(super) type Pair = (&'static str, &'static str, Shape);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub(super) enum Shape {
     Reference,
     /// An amount that is written even if it is zero.
     Amount,
-    /// An amount, or nothing.
+    /// A quantity, or absent.
     AmountOrNone,
-    /// A number, or nothing.
+    /// A number, or absent.
     NumberOrNone,
-    /// A label selector, or nothing.
+    /// A label selector, or absent.
     Selector,
 }
 

@@ -14,7 +14,7 @@ const MAX_WINDOW: i64 = 3600;
 /// What feature gates and the old object allow.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
-    /// The fewest replicas that may be asked for.
+    /// The smallest allowed value of `minReplicas`.
     pub min_replicas: i64,
     /// How the `apiVersion` of the scale target is checked.
     pub target: Versions,

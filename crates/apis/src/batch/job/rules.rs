@@ -152,7 +152,7 @@ fn check_replacement(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Pods of a job come to an end.
+/// The restart policy of a job's pods must let them end.
 fn check_restart(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     match text(sub(sub(spec, "template"), "spec"), "restartPolicy") {
         "" | "Always" => errors.required(at, "valid values: \"OnFailure\", \"Never\""),

@@ -29,7 +29,7 @@ pub(super) fn check(spec: &Map, policy: &Map, at: &Path<'_>, errors: &mut FieldE
     if count > MOST_RULES {
         errors.too_many(&at, count, MOST_RULES);
     }
-    // Without completions the job is wrong in any case; the indexes have nothing to be compared with.
+    // Without completions the job is invalid anyway, and the indexes cannot be compared with anything.
     let completions = spec.int("completions").unwrap_or_default();
     for (position, rule) in policy.maps("rules").enumerate() {
         check_rule(rule, completions, &at.index(position), errors);

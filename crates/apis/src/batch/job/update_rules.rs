@@ -67,7 +67,7 @@ fn check_completions(spec: &Map, old: &Map, at: &Path<'_>, errors: &mut FieldErr
     }
 }
 
-/// The old template with what may change taken from the new one.
+/// The old template with the mutable fields of the new one.
 ///
 /// Upstream: pkg/apis/batch/validation/validation.go, validatePodTemplateUpdate (v1.36.4).
 fn tolerated(template: &Map, old: &Map, mutable: Mutable) -> Map {

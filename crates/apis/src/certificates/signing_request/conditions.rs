@@ -63,10 +63,10 @@ pub(super) fn stamp(object: &mut Object, old: &Object, now: Time) {
     }
 }
 
-/// Conditions that hold or are not there.
+/// Conditions whose status can only be True.
 const DECISIONS: [&str; 3] = ["Approved", "Denied", "Failed"];
 
-/// Checks the conditions; mistakes that `old` has are forgiven.
+/// Checks the conditions; errors that `old` has are accepted.
 ///
 /// Upstream: pkg/apis/certificates/validation/validation.go, validateConditions (v1.36.4).
 pub(super) fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {
@@ -122,7 +122,7 @@ impl Forgiven {
     }
 }
 
-/// Decisions stay, and only approvers make them.
+/// Decisions cannot be removed, and only approvers can add them.
 ///
 /// Upstream: pkg/apis/certificates/validation/validation.go, validateCertificateSigningRequestUpdate (v1.36.4).
 pub(super) fn check_change(object: &Object, old: &Object, written: Written, errors: &mut FieldErrors) {

@@ -54,7 +54,7 @@ pub(super) enum Written {
     Approval,
 }
 
-/// Checks a request; mistakes that `old` has are forgiven.
+/// Checks a request; errors that `old` has are accepted.
 ///
 /// Upstream: pkg/apis/certificates/validation/validation.go, validateCertificateSigningRequest (v1.36.4).
 pub(super) fn check(object: &Object, old: Option<&Object>, errors: &mut FieldErrors) {

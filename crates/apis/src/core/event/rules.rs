@@ -14,7 +14,7 @@ const WORD_MAX: usize = 128;
 /// The longest message.
 const NOTE_MAX: usize = 1024;
 
-/// Checks what every event must be.
+/// Checks the rules for all events.
 ///
 /// Upstream: pkg/apis/core/validation/events.go, legacyValidateEvent (v1.36.4).
 pub(super) fn check(object: &Object, through: &Event, errors: &mut FieldErrors) {
@@ -62,7 +62,7 @@ fn check_length(field: &str, text: &str, max: usize, errors: &mut FieldErrors) {
     }
 }
 
-/// Checks what a new event of `events.k8s.io` must be besides.
+/// Checks the further rules for new events of `events.k8s.io`.
 ///
 /// Upstream: pkg/apis/core/validation/events.go, ValidateEventCreate (v1.36.4).
 pub(super) fn check_strictly(object: &Object, errors: &mut FieldErrors) {
@@ -115,7 +115,7 @@ pub(super) fn check_kept(object: &Object, old: &Object, errors: &mut FieldErrors
     keep(new, old, "firstTimestamp", Shape::Plain, errors);
     keep(new, old, "lastTimestamp", Shape::Plain, errors);
     keep(new, old, "count", Shape::Number, errors);
-    // Upstream asks twice.
+    // Upstream checks this twice.
     keep(new, old, "reason", Shape::Text, errors);
     keep(new, old, "type", Shape::Text, errors);
     keep(new, old, "eventTime", Shape::Plain, errors);

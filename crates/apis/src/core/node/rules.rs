@@ -33,7 +33,7 @@ pub(super) fn check(node: &Object, errors: &mut FieldErrors) {
     let empty = Map::new();
     let (spec, status) = parts(node, &empty);
     annotations::check(&node.meta, errors);
-    // Upstream looks for taints of the spec in the metadata.
+    // Upstream reports taints of the spec below the metadata.
     check_taints(spec.maps("taints"), &Path::root("metadata.taints"), errors);
     check_resources(status, errors);
     let swap = status.at("nodeInfo.swap.capacity").and_then(Value::as_int);

@@ -105,7 +105,7 @@ pub(super) fn check_options(object: &Object, errors: &mut FieldErrors) {
     }
 }
 
-/// Checks what stays.
+/// Checks the immutable fields.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeUpdate (v1.36.4), after it has checked the
 /// volume once more.

@@ -19,7 +19,7 @@ const RESIZE_STATES: [&str; 5] = [
     "NodeResizePending",
 ];
 
-/// Checks what a change of a claim changes.
+/// Checks an update of a claim.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaimUpdate (v1.36.4), after it has
 /// checked the claim.
@@ -61,7 +61,7 @@ fn class(object: &Object) -> Option<&str> {
     object.fields.map("spec")?.str("storageClassName")
 }
 
-/// The new spec without what may differ.
+/// The new spec without the mutable fields.
 fn settled(object: &Object, old: &Object) -> Map {
     let mut spec = object.fields.map("spec").cloned().unwrap_or_default();
     let old_said = old.meta.annotations.get(CLASS_ANNOTATION);
@@ -81,7 +81,7 @@ fn settled(object: &Object, old: &Object) -> Map {
     spec
 }
 
-/// The old spec with what may come once.
+/// The old spec with the fields that can be set once.
 fn allowed(object: &Object, old: &Object) -> Map {
     let mut spec = old.fields.map("spec").cloned().unwrap_or_default();
     if spec.str("volumeName").is_none_or(str::is_empty) {
@@ -123,7 +123,7 @@ fn check_attributes_class(new: &Map, before: &Map, old: &Object, errors: &mut Fi
     errors.forbidden(&Path::root("spec.volumeAttributesClassName"), detail);
 }
 
-/// Checks what a claim has.
+/// Checks the status of a claim.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaimStatusUpdate (v1.36.4).
 pub(super) fn check_status(object: &Object, errors: &mut FieldErrors) {

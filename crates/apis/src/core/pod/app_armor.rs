@@ -1,4 +1,4 @@
-//! Profiles of AppArmor were annotations once: a new pod that still says them so gets the field as well.
+//! AppArmor profiles in annotations: a new pod with the old annotation gets the field as well.
 
 use keelson_object::Object;
 use keelson_registry::Context;

@@ -70,7 +70,7 @@ fn check_target(target: &Map) -> Result<()> {
     if target.str("name").is_none_or(str::is_empty) {
         errors.required(&at.key("name"), "");
     }
-    // Upstream does not say that this is the client's mistake.
+    // Upstream does not mark this as a client error.
     if errors.is_empty() { Ok(()) } else { Err(Error::Unclassified(errors.aggregate())) }
 }
 

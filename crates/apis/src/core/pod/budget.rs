@@ -30,7 +30,7 @@ pub(super) struct Budget {
     pub(super) live: Arc<Live>,
     /// This one.
     pub(super) name: String,
-    /// The pod is not ready, so that it does not count, and the budget lets such pods go.
+    /// The pod is not ready and does not count, and the budget allows the eviction of such pods.
     pub(super) lets_go: bool,
 }
 
@@ -91,7 +91,7 @@ fn refused(message: String, retry_after: u32) -> Error {
     Error::Rejected(Box::new(status))
 }
 
-/// Takes one disruption for `pod` from the budget, or says why there is none.
+/// Uses up one disruption of the budget for `pod`, or returns why there is none.
 ///
 /// Upstream: pkg/registry/core/pod/storage/eviction.go, checkAndDecrement (v1.36.4).
 pub(super) async fn spend(live: &Live, context: &Context, pod: &Object, name: &str) -> Result<()> {

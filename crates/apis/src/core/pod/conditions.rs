@@ -39,7 +39,7 @@ pub(super) fn tell(status: &mut Map, condition: Condition, now: Time) {
     status.set("conditions", conditions);
 }
 
-/// A client that leaves out which generation a status is about has not looked, and does not mean to take it back.
+/// A client that omits the observed generation does not know the field, and does not mean to remove it.
 ///
 /// Upstream: pkg/registry/core/pod/strategy.go, preserveOldObservedGeneration (v1.36.4).
 pub(super) fn keep_generations(status: &mut Map, old: &Map) {

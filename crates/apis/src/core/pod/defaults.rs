@@ -9,14 +9,14 @@ use crate::shared::resource_list::{self, Amounts};
 /// The prefix of huge pages, which cannot be overcommitted.
 const HUGE_PAGES: &str = "hugepages-";
 
-/// Fills in what the pod leaves out.
+/// Sets the defaults of a pod.
 ///
 /// Upstream: pkg/apis/core/v1/zz_generated.defaults.go, SetObjectDefaults_Pod (v1.36.4).
 pub(super) fn fill(object: &mut Object) {
     let spec = object.fields.map_mut("spec");
     fill_pod(spec);
     pod_template::default_spec(spec);
-    // A pod cannot ask for less than no time to stop; templates are kept as they are.
+    // A negative grace period of a pod becomes 1; templates are kept as they are.
     if spec.int("terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0) {
         spec.set("terminationGracePeriodSeconds", 1);
     }

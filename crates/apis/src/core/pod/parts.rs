@@ -17,7 +17,7 @@ pub(super) const RESIZE: &str = "resize";
 pub(super) const BINDING: &str = "binding";
 pub(super) const EVICTION: &str = "eviction";
 
-/// Leaves only what belongs to the part.
+/// Keeps only the changes that belong to the subresource.
 pub(super) fn prepare(part: &str, object: &mut Object, old: &Object, gates: &Gates) {
     match part {
         EPHEMERAL_CONTAINERS => keep_all_but_ephemeral_containers(object, old),

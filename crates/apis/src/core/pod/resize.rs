@@ -14,8 +14,8 @@ const LISTS: [&str; 2] = ["containers", "initContainers"];
 /// The resources that can be resized.
 const RESIZED: [&str; 2] = ["cpu", "memory"];
 
-/// Leaves only amounts and what happens when they change. Containers that were added, removed, renamed or moved stay
-/// so; validation refuses that.
+/// Keeps only changes of resources and resize policies. Containers that were added, removed, renamed or moved
+/// are kept; validation rejects that.
 ///
 /// Upstream: pkg/registry/core/pod/strategy.go, dropNonResizeUpdates (v1.36.4).
 pub(super) fn prepare(object: &mut Object, old: &Object, rules: &PodRules) {
@@ -68,7 +68,7 @@ pub(super) fn check(object: &Object, old: &Object, rules: &PodRules, errors: &mu
     }
     check_removed(new, was, rules, (&at, errors));
     check_others(new, was, rules, (&at, errors));
-    // All else was taken from the old pod, but for resources that say nothing.
+    // Everything else was taken from the old pod, except for empty resources.
     if errors.is_empty()
         && !has_amounts(new)
         && !has_amounts(was)
@@ -122,7 +122,7 @@ fn same_lists(new: Option<&Map>, was: Option<&Map>) -> bool {
     ["requests", "limits"].iter().all(|list| same_amounts(amounts(new, list), amounts(was, list), &RESIZED))
 }
 
-/// Containers are the same ones in the same order; says whether they are.
+/// Checks that the containers are the same ones in the same order; returns whether they are.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validatePodResizeContainerOrdering (v1.36.4).
 fn check_order(new: &Map, was: &Map, at: &Path<'_>, errors: &mut FieldErrors) -> bool {
@@ -174,7 +174,7 @@ fn is_removed(new: Option<&Map>, was: Option<&Map>, list: &str) -> bool {
     was.and_then(|it| it.map(list)).into_iter().flat_map(Map::iter).any(|(name, _)| !new.contains(name))
 }
 
-/// Nothing but cpu and memory changes, of those containers that can be resized.
+/// Checks that only cpu and memory change, and only in containers that can be resized.
 fn check_others(new: &Map, was: &Map, rules: &PodRules, (at, errors): (&Path<'_>, &mut FieldErrors)) {
     for (new, was) in new.maps("containers").zip(was.maps("containers")) {
         if !is_kept(new, was) {

@@ -5,7 +5,7 @@ use keelson_object::{Map, SmolStr, Value};
 
 use crate::shared::lookup::Lookup;
 
-/// Fields that hold amounts by name, wherever they are.
+/// Fields with quantities by name, at any level.
 const AMOUNTS: [&str; 3] = ["limits", "requests", "overhead"];
 
 /// Whether both are semantically equal. Canonical trees that are equal differ in quantities only.

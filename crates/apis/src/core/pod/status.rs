@@ -14,7 +14,7 @@ use super::whole;
 use crate::shared::pod_template::rules::PodRules;
 use crate::shared::pod_template::rules::security::check_id;
 
-/// The lists of statuses, and those of the containers that they are about.
+/// The lists of container statuses, and the lists of their containers.
 const LISTS: [(&str, &str); 3] = [
     ("containerStatuses", "containers"),
     ("initContainerStatuses", "initContainers"),
@@ -64,7 +64,7 @@ fn check_conditions(status: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A node that is to make room for a pod can be named while the pod has none.
+/// A nominated node can be set while the pod is not assigned to a node.
 fn check_nominated(
     new: &Map,
     was: &Map,

@@ -17,7 +17,7 @@ const MUTABLE: &str = "pod updates may not change fields other than `spec.contai
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
     tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// Checks what changed of a spec that was `was`.
+/// Checks the changes of a spec that was `was`.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodUpdate (v1.36.4).
 pub(super) fn check(new: &Map, was: &Map, rules: &PodRules, errors: &mut FieldErrors) {

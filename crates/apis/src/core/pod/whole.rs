@@ -18,7 +18,7 @@ pub(super) fn status(object: &Object) -> &Map {
     object.fields.map("status").unwrap_or(&EMPTY)
 }
 
-/// Checks all but what the engine has checked of the metadata.
+/// Checks everything except for the metadata that the registry has checked.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validatePodMetadataAndSpec (v1.36.4).
 pub(super) fn check(object: &Object, rules: &PodRules, errors: &mut FieldErrors) {
@@ -47,7 +47,7 @@ fn check_tokens(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Checks what holds only for a new pod.
+/// Checks the rules for new pods only.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodCreate (v1.36.4).
 pub(super) fn check_new(object: &Object, rules: &PodRules, errors: &mut FieldErrors) {
@@ -63,7 +63,7 @@ pub(super) fn check_new(object: &Object, rules: &PodRules, errors: &mut FieldErr
     annotations::check_profiles(Annotations::OfPod(&object.meta.annotations), spec, &at, errors);
 }
 
-/// Checks a changed pod, and what may not change about its annotations.
+/// Checks an updated pod, and the changes of its annotations.
 pub(super) fn check_changed(object: &Object, old: &Object, rules: &PodRules, errors: &mut FieldErrors) {
     check(object, rules, errors);
     check_annotations(object, old, rules, errors);

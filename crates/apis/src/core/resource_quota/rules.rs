@@ -41,7 +41,7 @@ pub(super) fn check(spec: &Map, errors: &mut FieldErrors) {
     check_selector(spec, &hard, errors);
 }
 
-/// Checks what is used and of what.
+/// Checks the usage in the status.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuotaStatusUpdate (v1.36.4).
 pub(super) fn check_status(status: &Map, errors: &mut FieldErrors) {

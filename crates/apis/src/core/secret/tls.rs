@@ -49,7 +49,7 @@ fn is_key(label: &str) -> bool {
     label == "PRIVATE KEY" || label.ends_with(" PRIVATE KEY")
 }
 
-/// The labels of the blocks before the first that is wanted; `None` if there is a wanted one.
+/// The labels of the blocks before the first wanted one; `None` if there is a wanted one.
 fn skipped_until(mut text: &str, is_wanted: fn(&str) -> bool) -> Option<Vec<&str>> {
     let mut skipped = Vec::new();
     while let Some((label, rest)) = next_block(text) {
@@ -62,7 +62,7 @@ fn skipped_until(mut text: &str, is_wanted: fn(&str) -> bool) -> Option<Vec<&str
     Some(skipped)
 }
 
-/// The label of the next well-formed block, and what is after it.
+/// The label of the next well-formed block, and the text after it.
 fn next_block(text: &str) -> Option<(&str, &str)> {
     let mut text = text;
     loop {

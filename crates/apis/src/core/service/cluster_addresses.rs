@@ -43,7 +43,7 @@ pub(super) enum Refusal {
     Taken,
     /// No range has it.
     Outside,
-    /// The range has it, but does not give it.
+    /// The address is in the range, but reserved.
     NotUsable(IpAddr, IpNet),
     /// All addresses are allocated.
     Full,
@@ -114,7 +114,7 @@ impl ClusterAddresses {
         }
     }
 
-    /// The same, with everything that is taken counted here.
+    /// The same with these metrics.
     #[must_use]
     pub(super) fn counted(self, counts: Arc<ServiceCounts>) -> ClusterAddresses {
         ClusterAddresses { counts, ..self }
@@ -353,7 +353,7 @@ impl Range {
         self.net.contains(&address) && !is_edge
     }
 
-    /// The first and the last address that can be given; the first is larger if there is none.
+    /// The first and the last address that can be allocated; the first is larger if there is none.
     fn edges(&self) -> (u128, u128) {
         let last = bits(self.net.broadcast());
         (
@@ -380,7 +380,8 @@ impl Range {
         if size <= 16 { 0 } else { (size / 16).clamp(16, 256) }
     }
 
-    /// Every address that can be given, each once: those behind the band first, from anywhere on.
+    /// Every address that can be allocated, each once: those behind the reserved band first, from a random
+    /// start.
     fn candidates(&self) -> impl Iterator<Item = IpAddr> {
         let (first, last) = self.edges();
         let behind = first + self.band();

@@ -84,7 +84,7 @@ impl Default for RangeCounts {
 }
 
 impl ServiceCounts {
-    /// An address of a range was taken.
+    /// An address of a range was allocated.
     pub(super) fn address_taken(&self, range: IpNet, asked: Asked, elapsed: Duration) {
         let mut ranges = self.ranges.lock();
         let counts = ranges.entry(range).or_default();
@@ -92,12 +92,12 @@ impl ServiceCounts {
         counts.durations.observe(elapsed.as_secs_f64());
     }
 
-    /// An address of a range could not be taken.
+    /// An address of a range could not be allocated.
     pub(super) fn address_refused(&self, range: IpNet, asked: Asked) {
         self.ranges.lock().entry(range).or_default().tally.entry(asked).or_default().refused += 1;
     }
 
-    /// Node ports were asked for.
+    /// Node ports were requested.
     pub(super) fn ports_asked(&self, tally: Tally) {
         let mut ports = self.ports.lock();
         for (asked, outcomes) in tally {
@@ -107,7 +107,7 @@ impl ServiceCounts {
         }
     }
 
-    /// These node ports are taken.
+    /// These node ports are allocated.
     pub(super) fn ports_seen(&self, set: &PortSet) {
         let (used, mut ports) = (set.iter().count(), self.ports.lock());
         ports.used = used;

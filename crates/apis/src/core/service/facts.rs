@@ -34,7 +34,7 @@ impl Family {
         [Family::V4, Family::V6].into_iter().find(|it| it.as_str() == name)
     }
 
-    /// The other one.
+    /// The other family.
     pub fn other(self) -> Family {
         if self == Family::V4 { Family::V6 } else { Family::V4 }
     }

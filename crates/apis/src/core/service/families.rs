@@ -1,4 +1,4 @@
-//! Address families of a service: which it gets when its author says little, and what cannot be.
+//! Address families of a service: defaults and validation.
 //!
 //! Upstream: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields (v1.36.4), in its order.
 
@@ -11,7 +11,7 @@ use crate::shared::addresses::{Strictness, sloppy};
 /// The address families of the cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cluster {
-    /// The family of services that do not say.
+    /// The default address family.
     pub(super) primary: Family,
     /// Whether it has the second one as well.
     pub(super) is_dual: bool,
@@ -25,7 +25,7 @@ impl Cluster {
     }
 }
 
-/// Fills in families and policy, or says why that cannot be.
+/// Sets families and policy, or reports why that is not possible.
 pub(super) fn settle(
     spec: &mut Map,
     old: Option<&Map>,
@@ -61,7 +61,7 @@ pub(super) fn fill_on_read(spec: &mut Map, primary: Family) {
         return;
     }
     let families: Vec<Family> = match (is_headless(spec), has_unknown_pods(spec)) {
-        // The address families of its endpoints are not known.
+        // The address families of its endpoints are unknown.
         (true, true) => vec![primary, primary.other()],
         (true, false) => vec![primary],
         (false, _) => texts(spec, "clusterIPs").map(family_of).collect(),
@@ -183,7 +183,7 @@ fn check_cluster(spec: &Map, cluster: &Cluster, errors: &mut FieldErrors) {
     }
 }
 
-/// The family of the cluster where none is given, and the other one where two are wanted and can be had.
+/// Fills in the family of the cluster if none is given, and the second one if two are wanted and possible.
 fn fill(spec: &mut Map, cluster: &Cluster, can_have_two: bool) {
     let mut families: Vec<Value> = spec.list("ipFamilies").to_vec();
     if families.is_empty() {

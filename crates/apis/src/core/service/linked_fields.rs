@@ -14,7 +14,7 @@ use super::facts::{
 };
 use crate::shared::edit::parts;
 
-/// Clients that know only of one address mean the only one.
+/// Clients that know only `clusterIP` mean the only address.
 ///
 /// Upstream: pkg/registry/core/service/storage/alloc.go, normalizeClusterIPs without an old service (v1.36.4).
 pub(super) fn settle_new(spec: &mut Map) {
@@ -26,7 +26,7 @@ pub(super) fn settle_new(spec: &mut Map) {
     }
 }
 
-/// Brings what a client left out of an update into line with what was there.
+/// Fills in fields that an update omits from the old service.
 ///
 /// Upstream: pkg/registry/core/service/storage/storage.go, beginUpdate (v1.36.4).
 pub(super) fn settle(spec: &mut Map, old: &Map) {
@@ -34,7 +34,7 @@ pub(super) fn settle(spec: &mut Map, old: &Map) {
     settle_addresses(spec, old);
 }
 
-/// Drops what the new type has no use for.
+/// Removes fields that the new type does not use.
 ///
 /// Upstream: pkg/registry/core/service/strategy.go, PrepareForUpdate (v1.36.4).
 pub(super) fn drop_useless(object: &mut Object, old: &Object) {
@@ -81,7 +81,7 @@ fn keep_allocated(spec: &mut Map, old: &Map) {
     }
 }
 
-/// The one address and the list of addresses say the same.
+/// Keeps `clusterIP` and `clusterIPs` consistent.
 ///
 /// Upstream: pkg/registry/core/service/storage/alloc.go, normalizeClusterIPs (v1.36.4).
 fn settle_addresses(spec: &mut Map, old: &Map) {

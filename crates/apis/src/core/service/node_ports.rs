@@ -33,7 +33,7 @@ pub struct NodePorts {
 pub struct Stored {
     /// The range of which the set was written.
     pub range: PortRange,
-    /// The ports that are taken.
+    /// The allocated ports.
     pub ports: PortSet,
 }
 
@@ -63,7 +63,7 @@ impl NodePorts {
         &self.counts
     }
 
-    /// The range that the operator wants.
+    /// The operator's range.
     pub fn range(&self) -> PortRange {
         self.range
     }
@@ -83,7 +83,7 @@ impl NodePorts {
             let before = self.ports(known.as_ref())?;
             let mut ports = before.clone();
             let done = edit(&mut ports);
-            // Only what is in the store counts: an outdated look may be the reason of a refusal.
+            // Only the stored value counts: an outdated one may be the reason of a failure.
             let nothing_to_do = ports == before || done.is_err();
             match self.swap(&mut known, (!nothing_to_do).then_some(&ports)).await? {
                 Swap::Done => {
@@ -96,7 +96,7 @@ impl NodePorts {
         Err(Error::Timeout)
     }
 
-    /// Replaces everything by `edit`, which gets what is stored, if anything is. The loop that repairs does this.
+    /// Replaces everything by `edit`, which gets the stored value, if there is one. For the repair loop.
     pub async fn rebuild(&self, mut edit: impl FnMut(Option<Stored>) -> PortSet) -> Result<()> {
         let mut known = self.known.lock().await;
         for _ in 0..ATTEMPTS {

@@ -14,7 +14,7 @@ use std::fmt;
 
 use rand::RngExt as _;
 
-/// The ports that node ports are taken from.
+/// The range of node ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortRange {
     /// The first of them.
@@ -80,7 +80,7 @@ impl fmt::Display for PortRefusal {
     }
 }
 
-/// The ports of a range, and which of them are taken.
+/// The ports of a range, and which of them are allocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSet {
     range: PortRange,
@@ -141,7 +141,7 @@ impl PortSet {
         }
     }
 
-    /// The ports that are taken.
+    /// The allocated ports.
     pub fn iter(&self) -> impl Iterator<Item = i64> {
         (0..self.range.size()).filter(|offset| self.bit(*offset)).map(|offset| self.port(offset))
     }
@@ -159,7 +159,7 @@ impl PortSet {
         i64::from(self.range.first) + i64::try_from(offset).unwrap_or_default()
     }
 
-    /// A free one between two offsets, looked for from anywhere on.
+    /// A free offset between two offsets, searched from a random start.
     fn free_in(&self, from: usize, to: usize) -> Option<usize> {
         let count = to.checked_sub(from).filter(|it| *it > 0)?;
         let start = rand::rng().random_range(0..count);

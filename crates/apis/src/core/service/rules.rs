@@ -102,7 +102,7 @@ fn check_type_fields(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
                 errors.forbidden(&at.key("ipFamilyPolicy"), "may not be set for ExternalName services");
             }
             let name = text(spec, "externalName");
-            // One dot at the end says that the name is complete.
+            // A trailing dot marks a fully qualified name.
             match name.strip_suffix('.').unwrap_or(name) {
                 "" => errors.required(&at.key("externalName"), ""),
                 name => {

@@ -47,7 +47,7 @@ impl Action for TokenRequests {
     }
 }
 
-/// The least life of a token.
+/// The shortest lifetime of a token, in seconds.
 ///
 /// Upstream: pkg/apis/authentication/validation/validation.go (v1.36.4).
 const MIN_SECONDS: i64 = 10 * 60;
@@ -109,7 +109,7 @@ impl TokenRequests {
             warn_after: None,
         };
         self.extend(&mut order);
-        // To sign with a long RSA key takes milliseconds. An external signer is waited for without a slot.
+        // Signing with a long RSA key takes milliseconds. Waiting for an external signer needs no slot.
         let issue = async {
             offload::expect(offload::LARGE).await;
             self.tokens.issuer.issue(&order, now.unix()).await

@@ -18,7 +18,7 @@ const MAX_PORTS: usize = 20_000;
 const MAX_TOPOLOGY: usize = 16;
 const MAX_HINTS: usize = 8;
 
-/// Checks a slice. What was accepted once and did not change is not looked at again.
+/// Checks a slice. Unchanged parts are not validated again.
 pub(super) fn check(object: &Object, old: Option<&Object>, strictness: Strictness, errors: &mut FieldErrors) {
     let kind = object.fields.str("addressType").unwrap_or_default();
     let kind_at = Path::root("addressType");

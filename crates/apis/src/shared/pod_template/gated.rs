@@ -139,14 +139,14 @@ impl Gates {
         self.rules.after(old.map("spec").unwrap_or(&empty), Annotations::OfTemplate(annotations))
     }
 
-    /// Drops from a pod what is off and was not used before.
+    /// Removes disabled features from a pod, unless the old one used them.
     pub(crate) fn drop_from(&self, object: &mut Object, old: Option<&Object>) {
         let part = |name| old.and_then(|it| it.fields.map(name));
         self.drop(object.fields.map_mut("spec"), part("spec"));
         self.of_status.drop_new(object.fields.map_mut("status"), part("status"));
     }
 
-    /// Drops from the spec of a pod what is off and was not used before.
+    /// Removes disabled features from the spec of a pod, unless the old one used them.
     pub(crate) fn drop(&self, spec: &mut Map, old: Option<&Map>) {
         if !self.rules.container_restart_rules && !old.is_some_and(has_restart_rules) {
             drop_restart_rules(spec);

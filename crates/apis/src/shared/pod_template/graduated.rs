@@ -30,7 +30,7 @@ impl Missing {
         }
     }
 
-    /// Takes what is missing out of the spec of a pod, unless the spec had it before.
+    /// Removes missing features from the spec of a pod, unless the old one used them.
     pub(super) fn drop_new(self, spec: &mut Map, old: Option<&Map>) {
         let is_new = |is_used: fn(&Map) -> bool| !old.is_some_and(is_used);
         if self.image_volumes && is_new(has_image_volume) {
@@ -59,7 +59,7 @@ fn has_image_volume(spec: &Map) -> bool {
     spec.maps("volumes").any(|it| it.map("image").is_some())
 }
 
-/// The volumes go, and with them what mounts them.
+/// Removes the volumes and their mounts.
 fn drop_image_volumes(spec: &mut Map) {
     let name = |it: &Map| it.str("name").unwrap_or_default().to_owned();
     let gone: Vec<String> = spec.maps("volumes").filter(|it| it.map("image").is_some()).map(name).collect();

@@ -37,7 +37,7 @@ const MAX_PATH: usize = 255;
 /// The path of official images in the default registry.
 const OFFICIAL: &str = "library/";
 
-/// The first part is a domain if it looks like one; what has no domain is at the default registry.
+/// The first part is a domain if it looks like one; images without a domain are in the default registry.
 fn split_domain(image: &str) -> (Option<&str>, &str) {
     match image.split_once('/') {
         Some((first, rest))

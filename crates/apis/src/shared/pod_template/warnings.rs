@@ -114,7 +114,7 @@ impl Subject<'_> {
         self.warn_of_addresses(&spec_at, warnings);
     }
 
-    /// Labels of nodes that have other names today, and preferences that nothing can meet.
+    /// Warns about deprecated node labels, and about preferences that nothing can meet.
     fn warn_of_nodes(&self, at: &Path<'_>, warnings: &mut Vec<String>) {
         let selector_at = at.key("nodeSelector");
         for (label, _) in self.spec.map("nodeSelector").into_iter().flat_map(Map::iter) {

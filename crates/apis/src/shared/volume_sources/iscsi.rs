@@ -1,4 +1,4 @@
-//! Disks that are reached by iSCSI.
+//! Validation of iSCSI volumes.
 //!
 //! Both ends have a name: `iqn.2001-04.com.example:storage`, `eui.` and 16 or `naa.` and 32 letters and digits.
 

@@ -15,7 +15,7 @@ pub(crate) enum Notation {
 
 /// The end of a path.
 pub(crate) struct Found<'s> {
-    /// The names on the way, those that are fields and those that are keys.
+    /// The names in the path: fields and keys.
     pub steps: Vec<(Step, String)>,
     pub schema: Schema<'s>,
 }
@@ -34,7 +34,7 @@ impl Found<'_> {
     }
 }
 
-/// Follows a path through a schema, or says why it leads nowhere.
+/// Follows a path through a schema, or returns why it does not resolve.
 pub(crate) fn resolve<'s>(path: &str, schema: Schema<'s>, notation: Notation) -> Result<Found<'s>, String> {
     const END: &str = "unexpected end of JSON path";
     let mut found = Found { steps: Vec::new(), schema };
@@ -77,7 +77,7 @@ fn step(found: &mut Found<'_>, name: String) -> Result<(), String> {
     Ok(())
 }
 
-/// `.`, `[`, `]`, text in quotes, or what is between these.
+/// `.`, `[`, `]`, quoted text, or the text between these.
 fn next_token<'t>(rest: &mut &'t str) -> Option<&'t str> {
     let text = *rest;
     let first = text.chars().next()?;

@@ -13,7 +13,7 @@ fn text<'m>(map: &'m Map, field: &str) -> &'m str {
     map.str(field).unwrap_or_default()
 }
 
-/// Checks all that a status says about claims.
+/// Checks the resource claims in a status.
 pub(super) fn check(status: &Map, spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     check_statuses(status, spec, &at.key("resourceClaimStatuses"), errors);
     if let Some(extended) = status.map("extendedResourceClaimStatus") {

@@ -51,7 +51,7 @@ fn check_numbers(port: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A protocol is there, and one of those that there are.
+/// Checks that a protocol is present and supported.
 pub(crate) fn check_protocol(protocol: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     match protocol {
         "" => errors.required(at, ""),
@@ -78,7 +78,7 @@ pub(super) fn check_node_ports(spec: &Map, at: &Path<'_>, errors: &mut FieldErro
     }
 }
 
-/// No two ports have the same protocol and number. Upstream shows a port that has nothing else.
+/// Checks that no two ports have the same protocol and number. Upstream shows a port with these fields only.
 pub(super) fn check_repetition(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut seen = HashSet::new();
     for (i, port) in spec.maps("ports").enumerate() {

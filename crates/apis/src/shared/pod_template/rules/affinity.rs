@@ -1,4 +1,4 @@
-//! Near which nodes and which other pods a pod is put.
+//! Validation of node and pod affinity.
 
 use keelson_object::selector::{name_rules, validate_label_selector, validate_label_selector_keys};
 use keelson_object::{FieldErrors, Map, Path, Value};

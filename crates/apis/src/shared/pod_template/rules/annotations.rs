@@ -54,7 +54,7 @@ impl<'a> Annotations<'a> {
     }
 }
 
-/// Checks the annotations of a template as those of objects are checked; of a pod the engine has done so before.
+/// Checks the annotations of a template like those of objects; the registry checks those of pods.
 ///
 /// Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateAnnotations (v1.36.4).
 pub(crate) fn check_template(annotations: Annotations<'_>, at: &Path<'_>, errors: &mut FieldErrors) {
@@ -113,7 +113,7 @@ pub(crate) fn check_profiles(
     profiles::check_match(annotations, spec, at, errors);
 }
 
-/// Checks what an update may not do to annotations.
+/// Checks updates of annotations.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpecificAnnotationUpdates (v1.36.4): what goes before
 /// the check of what is there.
@@ -136,7 +136,7 @@ pub(crate) fn check_changes(new: &StringMap, old: &StringMap, at: &Path<'_>, err
     }
 }
 
-/// Tolerations were an annotation once; what is still there must be right.
+/// Tolerations were an annotation once; the annotation must still be valid.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateTolerationsInPodAnnotations (v1.36.4).
 fn check_tolerations(text: &str, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {

@@ -173,7 +173,7 @@ fn check_message_policy(container: &Map, at: &Path<'_>, errors: &mut FieldErrors
     }
 }
 
-/// Checks what only a pod is strict about, not a template.
+/// Checks the rules that apply to pods, not to templates.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validateContainersOnlyForPod (v1.36.4).
 pub(crate) fn check_for_pod(spec: &Map, at: &Path<'_>, errors: &mut FieldErrors) {

@@ -41,15 +41,15 @@ pub(crate) struct PodRules {
     pub(crate) spread_match_label_keys: bool,
     /// `matchLabelKeys` of spread constraints is merged into the selector.
     pub(crate) spread_merge: bool,
-    /// The object had `matchLabelKeys` that the rules of today refuse.
+    /// The old object had `matchLabelKeys` that the current rules reject.
     pub(crate) old_breaks_match_label_keys: bool,
-    /// The object had `matchLabelKeys` that the rules without the merge refuse.
+    /// The old object had `matchLabelKeys` that the rules without the merge reject.
     pub(crate) old_breaks_unmerged_match_label_keys: bool,
     /// Variables may come from files.
     pub(crate) env_files: bool,
-    /// Containers may say themselves when they restart.
+    /// Containers may have their own restart rules.
     pub(crate) container_restart_rules: bool,
-    /// Init containers that end may keep the resize policy `RestartContainer`.
+    /// Regular init containers may keep the resize policy `RestartContainer`.
     pub(crate) restart_resize_of_init: bool,
     /// A pod with its own user namespace may keep its block devices.
     pub(crate) devices_without_host_users: bool,
@@ -65,9 +65,9 @@ pub(crate) struct PodRules {
     pub(crate) relaxed_searches: bool,
     /// Addresses are written as they must be today.
     pub(crate) strict_addresses: bool,
-    /// The operator lets containers be privileged.
+    /// Privileged containers are allowed.
     pub(crate) privileged: bool,
-    /// Init containers that end can be resized as well.
+    /// Regular init containers can be resized as well.
     pub(crate) init_container_resize: bool,
     /// A node can be nominated only for a pod that has none.
     pub(crate) nominated_until_bound: bool,

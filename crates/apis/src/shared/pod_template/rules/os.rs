@@ -1,4 +1,4 @@
-//! A pod that says which operating system it is for has nothing of the other.
+//! Validation of the pod's operating system: fields of the other one must not be set.
 
 use keelson_object::{FieldErrors, Map, Path};
 

@@ -91,7 +91,8 @@ impl Lists<'_> {
         }
     }
 
-    /// A request is not above its limit; of what cannot be promised twice it is the limit.
+    /// A request must not exceed its limit; for resources that cannot be overcommitted it must equal the
+    /// limit.
     fn check_request(
         &self,
         name: &str,

@@ -10,7 +10,7 @@ use keelson_object::{FieldErrors, Map, Path, Value};
 
 use super::{PodRules, windows};
 
-/// Checks the security context of the pod and what of it stands beside it.
+/// Checks the security context of the pod and the related fields of the spec.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, validatePodSpecSecurityContext (v1.36.4).
 pub(super) fn check_pod(spec: &Map, rules: &PodRules, at: &Path<'_>, errors: &mut FieldErrors) {

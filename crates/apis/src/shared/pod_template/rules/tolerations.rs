@@ -69,7 +69,7 @@ fn check_number(value: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     } else if value != "0" && (!is_number || digits.starts_with('0')) {
         errors.invalid(at, value, "must be a valid decimal integer in canonical form");
     }
-    // Go takes a plus sign, and an underscore nowhere.
+    // Go accepts a plus sign, but no underscores.
     let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);
     let is_number = !unsigned.is_empty() && unsigned.bytes().all(|it| it.is_ascii_digit());
     if !is_number {

@@ -11,7 +11,7 @@ use keelson_object::{FieldErrors, Map, ObjectMeta, Path};
 
 use super::{PodRules, visit};
 
-/// Checks the volumes and gives those that are right, by name.
+/// Checks the volumes and returns the valid ones, by name.
 ///
 /// Upstream: pkg/apis/core/validation/validation.go, ValidateVolumes (v1.36.4).
 pub(super) fn check<'s>(
@@ -49,7 +49,7 @@ pub(super) fn check<'s>(
     good
 }
 
-/// The names of the claims that will be made for volumes of the pod; unknown before the pod has a name.
+/// The names of the claims that will be created for volumes of the pod; unknown before the pod has a name.
 fn claims_to_make(spec: &Map, pod_name: &str) -> HashSet<String> {
     if pod_name.is_empty() {
         return HashSet::new();

@@ -15,7 +15,7 @@ const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const SECCOMP_ADVICE: &str = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
 const APP_ARMOR_ADVICE: &str = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
 
-/// Profiles in annotations, parts of bytes, variables that hide each other.
+/// Warns about profiles in annotations, fractions of bytes, and variables that hide each other.
 pub(super) fn warn(subject: &Subject<'_>, at: (&Path<'_>, &Path<'_>), warnings: &mut Vec<String>) {
     let (spec_at, annotations_at) = at;
     let annotations = subject.annotations;

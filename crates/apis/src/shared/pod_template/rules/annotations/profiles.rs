@@ -113,7 +113,7 @@ fn compare(what: &str, said: &str, field: &Map, (at, errors): (&Path<'_>, &mut F
     }
 }
 
-/// The field that says what the annotation says, if that is right.
+/// The field that corresponds to the annotation, if that is valid.
 ///
 /// Upstream: pkg/api/pod/util.go, ApparmorFieldForAnnotation (v1.36.4).
 pub(crate) fn app_armor_profile(said: &str) -> Option<Map> {

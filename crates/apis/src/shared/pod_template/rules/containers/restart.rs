@@ -46,7 +46,7 @@ pub(super) fn check_resize_policy(container: &Map, at: &Path<'_>, of_pod: &str, 
     }
 }
 
-/// An init container that ends before the others start cannot be restarted to get another size.
+/// A regular init container cannot be restarted for a resize.
 pub(super) fn check_init_resize(container: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     for (position, policy) in container.maps("resizePolicy").enumerate() {
         if policy.str("restartPolicy") == Some("RestartContainer") {

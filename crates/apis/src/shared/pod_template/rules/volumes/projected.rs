@@ -1,4 +1,4 @@
-//! Volumes that are made of several sources.
+//! Projected volumes, which combine several sources.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::files;
 use crate::shared::signer_name;
 use crate::shared::volume_sources::require;
 
-/// The keys that a pod can have made for it.
+/// The key types of pod certificates.
 const KEY_TYPES: [&str; 6] = ["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
 
 /// The longest lifetime of a pod certificate: with signers of Kubernetes, and with others.
@@ -47,7 +47,7 @@ pub(super) fn check(projected: &Map, rules: &PodRules, at: &Path<'_>, errors: &m
 const KINDS: [&str; 6] =
     ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"];
 
-/// The files of the volume so far: no path is taken twice.
+/// The files of the volume so far: no path may occur twice.
 struct Files<'s> {
     at: &'s Path<'s>,
     seen: HashSet<&'s str>,

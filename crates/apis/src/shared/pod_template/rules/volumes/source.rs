@@ -101,7 +101,7 @@ impl Subject<'_> {
             "persistentVolumeClaim" => require(source, &["claimName"], &at, errors),
             "downwardAPI" => {
                 files::check_mode(source, "defaultMode", &at, errors);
-                // Upstream does not say which file it is.
+                // Upstream does not report which file it is.
                 source.maps("items").for_each(|file| files::check_downward(file, &at, errors));
             }
             "projected" => {
@@ -120,7 +120,7 @@ impl Subject<'_> {
         }
     }
 
-    /// A claim that is made for the pod: its name is made of theirs.
+    /// Checks a claim that is created for the pod: its name consists of those of pod and volume.
     fn check_ephemeral(&self, source: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
         let ephemeral_at = at.key("ephemeral");
         let template_at = ephemeral_at.key("volumeClaimTemplate");
