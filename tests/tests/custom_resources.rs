@@ -130,6 +130,42 @@ async fn watches_end_when_the_definition_changes_and_other_requests_go_on() {
 }
 
 #[tokio::test]
+async fn requests_do_not_fail_while_the_definition_changes() {
+    const CHANGES: usize = 40;
+    let (_server, client) = start().await;
+    let group = "busy.example.com";
+    let schema = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+    establish(&client, &definition(group, &schema)).await;
+    let path = format!("/apis/{group}/v1/namespaces/n/things");
+    client.post(&path, &thing(group, "a", &json!({"size": 0}))).await.expect(201);
+    let changes = async {
+        for number in 0..CHANGES {
+            let change = json!([{
+                "op": "add",
+                "path": "/spec/versions/0/schema/openAPIV3Schema/description",
+                "value": format!("change {number}"),
+            }]);
+            let definition = format!("{DEFINITIONS}/things.{group}");
+            client.patch(&definition, "application/json-patch+json", &change).await.expect(200);
+        }
+    };
+    let requests = async {
+        for number in 1.. {
+            let patch = json!({"spec": {"size": number}});
+            let written = client.patch(&format!("{path}/a"), "application/merge-patch+json", &patch).await;
+            assert_eq!(written.expect(200)["spec"]["size"], number);
+            let read = client.get(&format!("{path}/a")).await.expect(200);
+            assert_eq!(read["spec"]["size"], number, "a read sees the last write");
+            assert_eq!(names(&client.get(&path).await.expect(200)), ["a"]);
+        }
+    };
+    tokio::select! {
+        () = changes => {}
+        () = requests => unreachable!("requests go on until the changes are done"),
+    }
+}
+
+#[tokio::test]
 async fn a_deleted_definition_takes_its_objects_along() {
     let (_server, client) = start().await;
     let group = "gone.example.com";

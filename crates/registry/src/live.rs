@@ -175,11 +175,11 @@ impl Live {
         Ok(lives)
     }
 
-    /// Ends all watches and stops following the store: the definition of a custom resource changed, and another value
-    /// serves its objects. Requests that began before can still read and write.
+    /// Ends all watches: the definition of a custom resource has changed, and another value serves its objects.
+    /// Requests that have begun with this one can finish; its cache follows the store until the last of them is done.
     pub fn retire(&self) {
         if let Some(objects) = &self.objects {
-            objects.cache.close();
+            objects.cache.end_watches();
         }
     }
 

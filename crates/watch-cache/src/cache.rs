@@ -173,6 +173,11 @@ impl Cache {
         self.shared.counters.lists()
     }
 
+    /// Ends all watchers. The cache still follows the store, so that reads and writes that have begun can finish.
+    pub fn end_watches(&self) {
+        self.shared.fan_out.lock().end_all();
+    }
+
     /// Stops following the store and ends all watchers. The cached objects can still be read.
     pub fn close(&self) {
         self.feed.abort();
