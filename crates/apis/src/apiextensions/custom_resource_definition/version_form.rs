@@ -36,9 +36,6 @@ const REST: [Field; 3] = [
 
 /// The versions of a definition, without the fields that are common to all.
 pub(super) fn shown(definition: &Definition<'_>) -> String {
-    if definition.versions.is_empty() {
-        return String::from("null");
-    }
     let versions = definition.versions.iter().map(|version| Value::Map(version_form(definition, version)));
     as_json(&Value::List(versions.collect()))
 }
