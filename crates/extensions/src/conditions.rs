@@ -2,7 +2,7 @@
 //! KubernetesAPIApprovalPolicyConformant, Terminating.
 //!
 //! Upstream has a controller per condition, and each writes the status. Here [`next_status`] is all of them but one:
-//! [`establish`] comes after the resource is served, so that nobody sees an established resource that is not there.
+//! [`establish`] runs after the resource is served, so that clients never get a 404 for an established resource.
 //!
 //! ```text
 //! created ─▶ next_status: NamesAccepted=True, Established=False/Installing ─▶ (served) ─▶ establish: Established=True

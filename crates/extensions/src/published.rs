@@ -1,4 +1,4 @@
-//! OpenAPI schema of a custom resource, read from its definition when somebody asks for a document.
+//! OpenAPI schema of a custom resource, read from its definition when a client requests a document.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Weak;

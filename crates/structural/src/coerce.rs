@@ -43,7 +43,7 @@ pub fn coerce(
     coerce_at(value, schema, (&Path::empty(), root), malformed)
 }
 
-/// Reads the metadata of a whole object: gives the paths of unknown fields, which are dropped. What is refused is told in
+/// Reads the metadata of a whole object: gives the paths of unknown fields, which are dropped. Errors have
 /// Go's text.
 ///
 /// Upstream: apiextensions-apiserver/pkg/apiserver/schema/objectmeta/coerce.go, GetObjectMetaWithOptions (v1.36.4).

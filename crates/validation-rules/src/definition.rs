@@ -148,7 +148,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the schema has a map type that does not exist: nobody knows how its values correspond to old ones.
+    /// Whether the schema has an unknown map type: its values cannot be correlated with old ones.
     fn has_unknown_map_type(&self, at: &Path<'_>) -> bool {
         let errors = self.definition.schema_errors;
         !errors.is_empty() && {

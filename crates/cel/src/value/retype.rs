@@ -42,7 +42,7 @@ pub(super) fn union<'a>(set: &List<'a>, other: &List<'a>, schema: &'a Schema) ->
         let added = added.into_iter().filter_map(|(read, _)| read.ok()).collect();
         return typed::union_set_lists(set, &List::Owned(Arc::new(added)), schema);
     }
-    // Items that cannot be read are told apart by what they were.
+    // Unreadable items are compared by their original values.
     let key = |item: &Val<'a>| format!("{} {}", item.type_name(), item.go_text());
     let mut all = set.to_vec()?;
     let mut known: HashSet<String> = all.iter().map(key).collect();

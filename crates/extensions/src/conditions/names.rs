@@ -1,7 +1,7 @@
 //! NamesAccepted: the names of a definition are free, or taken by another definition of its group.
 //!
 //! Resources (plural, singular, short names) and kinds (kind, list kind) are two name spaces. A name that a definition
-//! has stays its name; a new one is accepted if nobody has it.
+//! has stays its name; a new one is accepted if no other definition has it.
 //!
 //! Upstream: apiextensions-apiserver/pkg/controller/status/naming_controller.go (v1.36.4).
 
@@ -104,7 +104,7 @@ pub(super) fn update(definition: &Object, group: &GroupNames, status: &mut Map, 
     true
 }
 
-/// Which of the wanted names a definition gets. The last conflict is the one that is told.
+/// The names that a definition gets. Only the last conflict is reported.
 fn decide(wanted: &Names, accepted: &Names, group: &GroupNames) -> (Names, Condition) {
     let mut used = group.clone();
     used.add_names(accepted);

@@ -43,7 +43,7 @@ fn violations(spec: &Map) -> Result<FieldErrors, String> {
     for (index, version) in spec.maps("versions").enumerate() {
         let Some(schema) = version.map("schema").and_then(|it| it.map("openAPIV3Schema")) else { continue };
         match parse(schema, &mut interner) {
-            // Upstream reads any type; what is wrong with it is told below.
+            // Upstream accepts any type here and reports unknown types below.
             Ok(_) | Err(ParseError::UnknownType(_)) => {}
             Err(error) => {
                 let name = version.str("name").unwrap_or_default();
