@@ -72,6 +72,8 @@ struct State {
     patterns: Arc<CompiledPatterns>,
     /// Definitions whose delay before Established has passed, or that are to be looked at again.
     due: (mpsc::UnboundedSender<SmolStr>, mpsc::UnboundedReceiver<SmolStr>),
+    /// The definitions that will be sent to `due`.
+    later: HashSet<SmolStr>,
     /// Definitions whose objects are being deleted, by uid.
     emptied: HashMap<SmolStr, SmolStr>,
 }
@@ -84,6 +86,7 @@ impl State {
             interner: Interner::new(),
             patterns: Arc::default(),
             due: mpsc::unbounded_channel(),
+            later: HashSet::new(),
             emptied: HashMap::new(),
         }
     }
@@ -132,6 +135,7 @@ impl Controller {
                     Some(change) => self.changed(state, &live, &change?).await?,
                 },
                 name = state.due.1.recv() => if let Some(name) = name {
+                    state.later.remove(&name);
                     self.look_at(state, &live, &name).await;
                 },
             }
@@ -204,7 +208,11 @@ impl Controller {
         }
     }
 
-    fn look_at_later(&self, state: &State, name: &SmolStr, delay: Duration) {
+    fn look_at_later(&self, state: &mut State, name: &SmolStr, delay: Duration) {
+        // A definition waits once, so that the queue is not longer than the list of definitions.
+        if !state.later.insert(name.clone()) {
+            return;
+        }
         let (due, name, clock) = (state.due.0.clone(), name.clone(), self.clock().clone());
         self.tasks.spawn("custom resource definition", async move {
             clock.sleep(delay).await;
